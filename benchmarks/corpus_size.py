@@ -13,7 +13,7 @@ from pathlib import Path
 
 import common
 from engram.composition.container import Application
-from engram.services.corpus.entity_embedding import NamesService
+from engram.services.corpus.entity_embedding import EntityEmbedder
 from visible_recall import DrawnVectors
 
 RELATIONS = """
@@ -49,7 +49,7 @@ def main() -> None:
             common.stage(app, name, common.passages(folder, arguments.passages))
             app.jobs.runner.run_ready()
             collection = app.auth.access.scope(name).collection
-            NamesService(app.database, app.models.encoder).run(collection_id=collection.id)
+            EntityEmbedder(app.database, app.models.encoder).run(collection_id=collection.id)
             passages, sentences = passages + collection.passage_count, sentences + collection.sentence_count
             names += collection.entity_count
             print(f"{folder.name}: {collection.sentence_count} sentences", flush=True)

@@ -24,8 +24,8 @@ from engram.composition.container import Application
 from engram.composition.parts import corpus_services
 from engram.composition.parts.job_services import LEASE_SECONDS
 from engram.providers.embedder import Embedder
-from engram.services.corpus.entity_embedding import NamesService
-from engram.services.corpus.graph_builder import IndexService
+from engram.services.corpus.entity_embedding import EntityEmbedder
+from engram.services.corpus.graph_builder import GraphBuilder
 from engram.services.encoders.encoder import Encoder
 from engram.services.jobs.job_kinds import INGEST
 from engram.services.jobs.job_runner import Runner
@@ -91,7 +91,7 @@ def ingest(
     """Ingest until all can be found, and what follows, each (2,) as of ``Clock``; the encoder's calls for sentences
     and passages; and the number of names and times."""
     recorder = Recorder(app.models.embedder)
-    index = IndexService(
+    index = GraphBuilder(
         app.database,
         Encoder(recorder),
         app.models.language,
@@ -112,7 +112,7 @@ def ingest(
             raise SystemExit(f"The ingest ended as {status}.")
         calls = recorder.calls
         clock.lap()
-        NamesService(app.database, app.models.encoder).run(collection_id=job.collection_id)
+        EntityEmbedder(app.database, app.models.encoder).run(collection_id=job.collection_id)
         after = clock.lap()
         with app.database.read() as reader:
             named = {row.surface for row in reader.rows(NAMED_ENTITIES, {"collection": job.collection_id})}

@@ -34,7 +34,7 @@ from engram.composition.container import Application, Servers
 from engram.composition.servers import HNSW_EF_SEARCH
 from engram.services.question.query import Query
 from engram.storage.half_vectors import halve
-from engram.storage.retrieval.nearest_neighbours import build_index_condition, build_index_key, operators
+from engram.storage.question.nearest_neighbours import build_index_condition, build_index_key, operators
 
 ARMS = [(profile, memory) for profile in ("paper", "default") for memory in ("off", "read")]
 TOP_K = 10

@@ -31,7 +31,7 @@ from engram.services.maintenance.index_maintenance import EXACT_SEARCH_LIMIT
 from engram.services.question.query import Query
 from engram.storage.corpus import collections
 from engram.storage.maintenance.vector_indexes import BUILDS
-from engram.storage.retrieval.nearest_neighbours import build_index_condition
+from engram.storage.question.nearest_neighbours import build_index_condition
 from query_cost import statements
 
 COMMON = 20

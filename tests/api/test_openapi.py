@@ -10,9 +10,9 @@ from pydantic import TypeAdapter
 
 from engram.api.corpus.schemas import PassageIn, PassagesIn, RekeyIn
 from engram.api.corpus.settings_schemas import CollectionPatch
-from engram.api.learning.schemas import FeedbackIn, RetryIn, RevokeIn
 from engram.api.openapi_links import link
-from engram.api.retrieval.question_schemas import AnswerIn, QueryIn
+from engram.api.question.question_schemas import AnswerIn, QueryIn
+from engram.api.verdict.schemas import FeedbackIn, RetryIn, RevokeIn
 from engram.composition.wings import Flow
 from engram.wings.experiments.api.comparison_schemas import CompareIn
 from engram.wings.frontends.api.chat_schemas import ChatIn

@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 from fastapi.testclient import TestClient
 
-from engram.api.learning.schemas import NamedSentenceOut
+from engram.api.verdict.schemas import NamedSentenceOut
 from engram.core.auth.access_keys import ADMIN
 from engram.runtime.api_process import create_app
 from engram.services.auth.access_key_service import AccessKeyRequest

@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 
 from engram.composition.container import Application
-from engram.core.filter.logged_verdict import Expansion
+from engram.core.learning.logged_verdict import Expansion
 from engram.wings.published.parts import published_of
 from tests.api.conftest import Variant
 from tests.support import state

@@ -174,7 +174,7 @@ def test_missing_names_are_found() -> None:
         "QuestionPipeline.serve",
         "QuestionPipeline.vanish",
         "tenancy.vanish",
-        "core/filter/steps.vanish",
+        "core/learning/steps.vanish",
         "Vanished.serve",
     ]
     assert missing_members(words) == words[1:]

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
-from engram.core.filter.logged_verdict import GENERATION_THRESHOLD, Expansion
+from engram.core.learning.logged_verdict import GENERATION_THRESHOLD, Expansion
 from engram.services.auth.scope import Scope
 from engram.wings.published.services.expansion_validation import ExpansionValidation
 from engram.wings.published.services.key_evolution import KeyEvolutionService

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from engram.core.filter.logged_verdict import Expansion
+from engram.core.learning.logged_verdict import Expansion
 from engram_evaluation.dataset import GoldSentence, add_translations, cut_dataset, load
 from engram_evaluation.dataset_files import DatasetError
 from engram_evaluation.rating_scale import PassageRatings

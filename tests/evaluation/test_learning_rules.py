@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engram.core.filter.logged_verdict import LoggedVerdict
-from engram.core.filter.state_rows import SupportRows
-from engram.core.filter.states import AUDITED, RECALL, JudgedText
+from engram.core.learning.logged_verdict import LoggedVerdict
+from engram.core.learning.state_rows import SupportRows
+from engram.core.learning.states import AUDITED, RECALL, JudgedText
 from engram.wings.published.core.memory_states import MemoryRows, SentenceMemory
 from engram_evaluation.learning_rules import PartialMemoryRule, PartialRule, WithoutValidation
 from tests.support.applied_rules import MovedStates, apply_rules

@@ -15,9 +15,9 @@ from engram.core.text.temporal import find_time_expressions
 from engram.storage.corpus import collections, passages
 from engram.storage.corpus.passages import PassageRow
 from engram.storage.database import Database, Reader
-from engram.storage.retrieval import entity_lookup, graph_hops, passages_by_key
-from engram.storage.retrieval.metadata_filter import compile_filter
-from engram.storage.retrieval.query_focus import Focus, GraphLimits
+from engram.storage.question import entity_lookup, graph_hops, passages_by_key
+from engram.storage.question.metadata_filter import compile_filter
+from engram.storage.question.query_focus import Focus, GraphLimits
 from tests.conftest import Ingest
 from tests.support import state
 from tests.support.databases import index_all

@@ -18,8 +18,8 @@ from engram.services.question.query import Query
 from engram.storage.corpus import collections
 from engram.storage.database import Writer
 from engram.storage.maintenance import vector_indexes
-from engram.storage.retrieval import passages_by_key
-from engram.storage.retrieval.query_focus import Focus, GraphLimits
+from engram.storage.question import passages_by_key
+from engram.storage.question.query_focus import Focus, GraphLimits
 from tests.support import state
 from tests.support.processes import eventually
 from tests.support.threads import ThreadPoolExecutor

@@ -19,8 +19,8 @@ from engram.storage.corpus import collections
 from engram.storage.corpus.collections import Collection, IndexRecall
 from engram.storage.database import Reader
 from engram.storage.maintenance import index_recall, vector_indexes
-from engram.storage.retrieval import passages_by_key
-from engram.storage.retrieval.query_focus import Focus, GraphLimits
+from engram.storage.question import passages_by_key
+from engram.storage.question.query_focus import Focus, GraphLimits
 from engram.wings.upkeep.storage import poor_indexes
 from tests.support import state
 from tests.support.encoder import HALF_PRECISION

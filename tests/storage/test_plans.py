@@ -21,8 +21,8 @@ from engram.storage.corpus.collections import IndexRecall
 from engram.storage.database import observe_sql
 from engram.storage.learning import question_supports
 from engram.storage.maintenance import vector_indexes
-from engram.storage.retrieval import entity_lookup, passages_by_key
-from engram.storage.retrieval.query_focus import Focus, GraphLimits
+from engram.storage.question import entity_lookup, passages_by_key
+from engram.storage.question.query_focus import Focus, GraphLimits
 from tests.support import knowledge, large, workload
 from tests.support.campaign import leave_to_campaign
 from tests.support.databases import application_on, new_database, open_migrated

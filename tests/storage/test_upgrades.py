@@ -12,7 +12,7 @@ from engram.config.settings import Settings
 from engram.core.text.identifiers import read_moment
 from engram.services.question.query import Query
 from engram.storage.database import Database
-from engram.storage.retrieval import episode_partitions
+from engram.storage.question import episode_partitions
 from engram.storage.schema_revision import configuration, migrate
 from engram.wings.upkeep.storage import schema_drift
 from tests.support import catalog, earlier, state, undo

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from engram.core.filter.state_rows import SupportRows
-from engram.core.filter.states import CHANNELS, TASK, AuditRows, Vector
-from engram.core.filter.steps import LabelledEvent, LearningRule, apply_events
+from engram.core.learning.state_rows import SupportRows
+from engram.core.learning.states import CHANNELS, TASK, AuditRows, Vector
+from engram.core.learning.steps import LabelledEvent, LearningRule, apply_events
 from engram.wings.published.core.memory_moves import MemoryRule, move_along_questions
 from engram.wings.published.core.memory_states import MemoryRows
 

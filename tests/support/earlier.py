@@ -18,7 +18,7 @@ from sqlalchemy.engine import make_url
 from engram.composition.container import Application, servers
 from engram.config.settings import Settings
 from engram.context import tenancy
-from engram.core.filter.logged_verdict import Expansion
+from engram.core.learning.logged_verdict import Expansion
 from engram.providers.embedder import Embedder
 from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL

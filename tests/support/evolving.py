@@ -10,7 +10,7 @@ from uuid import UUID
 import numpy as np
 
 from engram.composition.container import Application
-from engram.core.filter.logged_verdict import Expansion
+from engram.core.learning.logged_verdict import Expansion
 from engram.services.auth.scope import Scope
 from engram.services.verdict.learn import VerdictLearner
 from engram.services.verdict.receipt import Receipt

@@ -20,9 +20,9 @@ from engram.storage.corpus.collections import Collection
 from engram.storage.corpus.lexical_index import TermCounts
 from engram.storage.corpus.passages import PassageRow
 from engram.storage.database import Reader
-from engram.storage.retrieval import passage_candidates
-from engram.storage.retrieval.passage_candidates import CandidatePassages
-from engram.storage.retrieval.query_focus import Focus, GraphLimits
+from engram.storage.question import passage_candidates
+from engram.storage.question.passage_candidates import CandidatePassages
+from engram.storage.question.query_focus import Focus, GraphLimits
 
 logging.getLogger("bm25s").setLevel(logging.WARNING)  # it sets itself to DEBUG
 Tokens = Mapping[str, Sequence[str]]

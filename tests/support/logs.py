@@ -8,10 +8,10 @@ import numpy as np
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from engram.core.filter.judge_standing import NEWCOMERS
-from engram.core.filter.state_replay import ReplayStep, SentenceJudgement
-from engram.core.filter.states import RECALL, TASK, TIME, Audit, Event, JudgedText, Vector
-from engram.core.filter.steps import LabelledEvent
+from engram.core.learning.judge_standing import NEWCOMERS
+from engram.core.learning.state_replay import ReplayStep, SentenceJudgement
+from engram.core.learning.states import RECALL, TASK, TIME, Audit, Event, JudgedText, Vector
+from engram.core.learning.steps import LabelledEvent
 from engram.wings.published.core.memory_replay import MemoryStep
 from tests.support.row_engine import RowEngine, apply_by_rows
 

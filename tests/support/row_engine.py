@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engram.core.filter import kalman, sufficiency_memory
-from engram.core.filter.caps import JudgeStatements, add_statement, compute_allowed_gain, is_contested
-from engram.core.filter.states import (
+from engram.core.learning import kalman, sufficiency_memory
+from engram.core.learning.caps import JudgeStatements, add_statement, compute_allowed_gain, is_contested
+from engram.core.learning.states import (
     CHANNELS,
     RECALL,
     TASK,
@@ -17,7 +17,7 @@ from engram.core.filter.states import (
     Support,
     Vector,
 )
-from engram.core.filter.steps import LabelledEvent
+from engram.core.learning.steps import LabelledEvent
 from engram.wings.published.core.memory_filter import normalise_directions, update_memories
 from engram.wings.published.core.memory_states import SentenceMemory
 

@@ -22,7 +22,7 @@ from engram.storage.corpus import passages as passage_rows
 from engram.storage.database import Database
 from engram.storage.learning import learned_weights as weights
 from engram.storage.learning.learned_weights import LearnedWeights
-from engram.storage.retrieval.episodes import NAME_DIGEST, TEXT_DIGEST, EpisodeRow, digest_text
+from engram.storage.question.episodes import NAME_DIGEST, TEXT_DIGEST, EpisodeRow, digest_text
 from tests.support.threads import ThreadPoolExecutor
 
 GRAPH = ("passage", "sentence", "entity", "entity_sentence", "time_expression")

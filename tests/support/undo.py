@@ -6,8 +6,8 @@ from typing import Any, get_args
 from uuid import uuid4
 
 from engram.composition.container import Application
-from engram.core.filter.logged_verdict import Expansion
-from engram.core.filter.ratings import REASONS, Rating
+from engram.core.learning.logged_verdict import Expansion
+from engram.core.learning.ratings import REASONS, Rating
 from engram.services.verdict.receipt import Receipt
 from engram.services.verdict.verdict import NamedSentence, Verdict
 from tests.support import state

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from engram.composition.container import Application
 from engram.core.budget import Budget
-from engram.core.filter.logged_verdict import Expansion
+from engram.core.learning.logged_verdict import Expansion
 from engram.services.answers.passage_context import ContextPart
 from engram.services.auth.scope import Scope
 from engram.services.question.query import ExplorationPart, Query

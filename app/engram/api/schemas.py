@@ -22,7 +22,7 @@ from engram.api.value_counts import has_more_values
 from engram.core.auth.reader_names import MOST_CHARACTERS as MOST_READER_CHARACTERS
 from engram.core.auth.reader_names import MOST_READERS, normalise_readers
 from engram.core.auth.reader_names import PATTERN as READER_PATTERN
-from engram.core.filter.judge_names import MOST_CHARACTERS, PATTERN, normalise_name
+from engram.core.learning.judge_names import MOST_CHARACTERS, PATTERN, normalise_name
 from engram.core.text.filters import GREATEST_INTEGER, LEAST_INTEGER, read_filter
 from engram.core.text.name_pattern import COLLECTION
 from engram.core.text.spelling import compose

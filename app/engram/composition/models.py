@@ -6,8 +6,8 @@ from pathlib import Path
 from engram.composition.locked_property import locked_property
 from engram.config.settings import Settings
 from engram.context.errors import ConfigurationError
-from engram.core.filter.constants import FilterConstants
-from engram.core.filter.steps import LearningRule, apply_events
+from engram.core.learning.noise_and_caps import NoiseAndCaps
+from engram.core.learning.steps import LearningRule, apply_events
 from engram.providers.embedder import Embedder, load_precisions
 from engram.providers.embedder.encoder_choices import EncoderChoice, choose_prefixes, read_choices
 from engram.providers.embedder.endpoint_encoder import EndpointEmbedder, EndpointSettings, Register, probe_digest
@@ -29,7 +29,7 @@ from engram.providers.reranker.endpoint_reranker import EndpointReranker
 from engram.providers.reranker.folder_reranker import FolderReranker
 from engram.services.effects.weight_effect import WeightPriors
 from engram.services.encoders.encoder import Encoder
-from engram.storage.retrieval.query_focus import GraphLimits
+from engram.storage.question.query_focus import GraphLimits
 
 EMBEDDING_TIMEOUT_SECONDS = 30.0
 """How long an embedding server may take for one batch of texts, with all of its tries."""
@@ -39,7 +39,7 @@ LLM_ATTEMPTS = 3
 """Tries of a request to the language model, the first included."""
 GRAPH_LIMITS = GraphLimits(hub_limit=1000, candidate_limit=2000)
 """Sentences that a hop reads of one entity, and candidates that it scores, the most activated first."""
-NOISE = FilterConstants(
+NOISE = NoiseAndCaps(
     positive=0.5, negative=1.0, process=0.001, share=0.98, contested=0.1, weight_verdicts=50, newcomers=0.2
 )
 """Noises and caps of judges for whom `engram judges set` says nothing; R and Q as GAM-RAG has them (Appendix C)."""
@@ -237,7 +237,7 @@ class Models:
         return GRAPH_LIMITS
 
     @locked_property
-    def noise(self) -> FilterConstants:
+    def noise(self) -> NoiseAndCaps:
         """Noise and quotas by which verdicts move learned state."""
         return NOISE
 

@@ -27,19 +27,19 @@ from engram.api.dependencies import RequiredScope, find_need, require_wing
 from engram.api.draining import DrainMiddleware
 from engram.api.erasure import routes as erasure_routes
 from engram.api.jobs import routes as jobs_routes
-from engram.api.learning import judge_routes
-from engram.api.learning import routes as learning_routes
 from engram.api.login_cookies import LoginCookies
 from engram.api.maintenance import audit_routes, health_routes, metrics_routes, reembed_routes
 from engram.api.openapi_links import FLOWS, link
 from engram.api.origin_checks import AllowedOrigins, Origins
 from engram.api.person_header import PersonHeader
 from engram.api.problem_document import Problem
+from engram.api.question import routes as retrieval_routes
 from engram.api.refusals import Refusals
 from engram.api.request_telemetry import HEADER, TelemetryMiddleware
-from engram.api.retrieval import routes as retrieval_routes
 from engram.api.root_path import RootPathMiddleware
 from engram.api.throttle import UNLIMITED_PATHS, Bounds, Throttle
+from engram.api.verdict import judge_routes
+from engram.api.verdict import routes as learning_routes
 from engram.api.work_threads import WorkThreads
 from engram.composition.container import Application
 from engram.composition.wings import Wing, list_installed_wings

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from engram.core.filter.judge_standing import NEWCOMERS
+from engram.core.learning.judge_standing import NEWCOMERS
 
 DAY = "to_char(event.received_at AT TIME ZONE 'UTC', 'YYYY-MM-DD')"
 """The day, as 2026-05-01."""

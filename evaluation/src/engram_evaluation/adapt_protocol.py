@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.context.errors import InvalidRequestError
-from engram.core.filter.logged_verdict import Expansion
+from engram.core.learning.logged_verdict import Expansion
 from engram.core.ranking.profiles import ProfileName
 from engram.services.question.query import Memory, Strategy
 from engram.services.verdict.verdict import Verdict

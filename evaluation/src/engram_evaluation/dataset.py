@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from engram.core.filter.logged_verdict import Expansion
+from engram.core.learning.logged_verdict import Expansion
 from engram_evaluation.dataset_files import (
     DatasetError,
     Line,

@@ -18,7 +18,7 @@ from engram.composition.parts.revocation_services import RevocationServices
 from engram.composition.wings import WingHolder
 from engram.context import tenancy
 from engram.context.errors import ConflictError, EngramError
-from engram.core.filter.logged_verdict import Expansion
+from engram.core.learning.logged_verdict import Expansion
 from engram.core.passage_keys.key_text import KeyBuilding
 from engram.core.ranking.profiles import ProfileName
 from engram.services.auth.scope import Principal, Scope

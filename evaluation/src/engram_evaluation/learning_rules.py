@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engram.core.filter.kalman import Floats
-from engram.core.filter.logged_verdict import LoggedVerdict
-from engram.core.filter.observations import Observations, move_supports
-from engram.core.filter.state_rows import SupportRows
-from engram.core.filter.states import AuditRows
-from engram.core.filter.steps import BatchObservations, LabelledEvent, MovedSupports, observe_supports
+from engram.core.learning.kalman import Floats
+from engram.core.learning.logged_verdict import LoggedVerdict
+from engram.core.learning.observations import Observations, move_supports
+from engram.core.learning.state_rows import SupportRows
+from engram.core.learning.states import AuditRows
+from engram.core.learning.steps import BatchObservations, LabelledEvent, MovedSupports, observe_supports
 from engram.wings.published.core.memory_moves import ChannelDirections, move_memories, observe_memories
 from engram.wings.published.core.memory_states import MemoryRows
 from engram.wings.published.services.expansion_validation import ExpansionValidation, Gate

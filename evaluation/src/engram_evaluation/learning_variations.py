@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 from uuid import UUID
 
-from engram.core.filter.logged_verdict import Expansion
+from engram.core.learning.logged_verdict import Expansion
 from engram.core.ranking.profiles import Profile
 from engram.services.auth.scope import Scope
 from engram.services.verdict.verdict import NamedSentence, Verdict

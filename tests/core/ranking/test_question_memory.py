@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram.core.filter.kalman import update_supports
+from engram.core.learning.kalman import update_supports
 from engram.core.ranking import question_memory
 from engram.core.ranking.question_memory import (
     LEAST_RECALL,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from engram.core.filter.logged_verdict import LoggedVerdict
+from engram.core.learning.logged_verdict import LoggedVerdict
 from engram.core.ranking import sufficiency
 from engram.core.ranking.corpus_kind import CorpusKind
 from engram.core.ranking.sufficiency import (

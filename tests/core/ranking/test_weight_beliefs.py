@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from engram.core.filter.logged_verdict import LoggedVerdict
+from engram.core.learning.logged_verdict import LoggedVerdict
 from engram.core.ranking import weight_beliefs
 from engram.core.ranking.weight_beliefs import (
     SPARED_RIVALS,

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.composition.container import Application
-from engram.services.corpus.entity_embedding import NamesService
+from engram.services.corpus.entity_embedding import EntityEmbedder
 from engram.services.encoders.encoder import Encoder
 from engram.services.question.query import Query
 from tests.support import state
@@ -85,7 +85,7 @@ def test_a_name_that_none_bears_is_compared_with_what_is_embedded_by_then(
 def test_each_name_is_embedded_once(application: Application, collection: str) -> None:
     identifier = ingest_without_names(application, collection)
     heard = Heard(application)
-    names = NamesService(application.database, Encoder(heard))
+    names = EntityEmbedder(application.database, Encoder(heard))
     count = len(list_waiting(application, collection))
     assert names.run(collection_id=identifier) == count
     assert names.run(collection_id=identifier) == 0
@@ -96,7 +96,7 @@ def test_another_encoders_names_are_left_alone(application: Application, collect
     identifier = ingest_without_names(application, collection)
     heard = Heard(application)
     heard.fingerprint = "another"
-    assert NamesService(application.database, Encoder(heard)).run(collection_id=identifier) == 0
+    assert EntityEmbedder(application.database, Encoder(heard)).run(collection_id=identifier) == 0
     assert heard.texts == []
     assert list_waiting(application, collection) != []
 

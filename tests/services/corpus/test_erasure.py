@@ -6,7 +6,7 @@ import pytest
 
 from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
-from engram.core.filter.logged_verdict import Expansion
+from engram.core.learning.logged_verdict import Expansion
 from engram.services.question.query import Query
 from engram.services.verdict.verdict import NamedSentence, Verdict
 from tests.support import evolving, state, undo

@@ -8,14 +8,14 @@ import pytest
 
 from engram.composition.container import Application, Servers
 from engram.context.errors import UnavailableError
-from engram.core.filter.states import AuditRows
+from engram.core.learning.states import AuditRows
 from engram.providers.language import Language, PassageText, SentenceAnalysis
 from engram.services.question.query import Query
 from engram.services.verdict.learn import VerdictLearner
 from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram.storage.database import Database, Writer
 from engram.storage.feedback_log import audit_rows
-from engram.storage.retrieval import passage_candidates
+from engram.storage.question import passage_candidates
 from tests.support import state
 from tests.support.databases import application_on
 

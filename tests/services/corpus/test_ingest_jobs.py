@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from engram.composition.container import Application
 from engram.context.errors import NotFoundError
-from engram.services.corpus.graph_builder import IndexService
+from engram.services.corpus.graph_builder import GraphBuilder
 from engram.services.encoders.encoder import Encoder
 from engram.services.jobs.job_runner import MAX_ATTEMPTS, Runner
 from tests.support import state
@@ -43,7 +43,7 @@ class DisturbedEncoder:
 
 
 def indexer(application: Application, embedder: Any, batch_size: int = 3) -> Runner:
-    ingest = IndexService(
+    ingest = GraphBuilder(
         application.database,
         Encoder(embedder),
         application.models.language,

@@ -12,7 +12,7 @@ from engram.core.ranking import sufficiency
 from engram.core.ranking.corpus_kind import LEAST_QUESTIONS
 from engram.core.ranking.passage_scores import PASSAGE_FEATURES
 from engram.core.ranking.profiles import ProfileName
-from engram.services.corpus.graph_builder import IndexService
+from engram.services.corpus.graph_builder import GraphBuilder
 from engram.services.encoders.encoder import Encoder
 from engram.services.question.query import Query
 from engram.storage.corpus import collections
@@ -225,7 +225,7 @@ def test_a_first_ingest_is_measured_before_its_first_passage_is_stored(
 
     state.stage_passages(application, collection, PAGES[0], *ARTICLES)
     encoder = CountingEncoder(application.models.embedder, judge_first_page)
-    index = IndexService(
+    index = GraphBuilder(
         application.database,
         Encoder(encoder),
         application.models.language,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from engram.composition.container import Application
-from engram.services.corpus.graph_builder import IndexService
+from engram.services.corpus.graph_builder import GraphBuilder
 from engram.services.corpus.passage_intake import IngestService
 from engram.services.corpus.passage_observer import TextChange
 from engram.storage.corpus import passages
@@ -51,7 +51,7 @@ def observers() -> list[Recorder]:
 
 
 def put(application: Application, name: str, observers: Sequence[Recorder], *bodies: dict[str, str]) -> None:
-    index = IndexService(
+    index = GraphBuilder(
         application.database,
         application.models.encoder,
         application.models.language,

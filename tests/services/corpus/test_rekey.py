@@ -14,7 +14,7 @@ from engram.context.errors import ConflictError, IdempotencyConflictError, NotFo
 from engram.core.passage_keys.key_text import KeyBuilding
 from engram.providers.language import ANALYSER, terms
 from engram.services.corpus import batch_planning, batch_writing, rekey
-from engram.services.corpus.graph_builder import IndexService
+from engram.services.corpus.graph_builder import GraphBuilder
 from engram.services.corpus.rekey import Rebase, RekeyService
 from engram.services.encoders.encoder import Encoder
 from engram.services.jobs.job_runner import MAX_ATTEMPTS, Runner
@@ -64,7 +64,7 @@ def worker(
     how: dict[str, Any] = {"batch_size": batch_size, "rebase": rebase}
     return runner(
         application,
-        ingest=IndexService(
+        ingest=GraphBuilder(
             application.database,
             encoder,
             application.models.language,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engram.composition.container import Application
-from engram.core.filter.logged_verdict import NEAREST_SENTENCE_PROBABILITY
+from engram.core.learning.logged_verdict import NEAREST_SENTENCE_PROBABILITY
 from engram.services.verdict.verdict import NamedSentence
 from tests.conftest import Ingest
 from tests.support import state

@@ -12,13 +12,13 @@ import structlog
 from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.context.errors import ConfigurationError, EmbeddingSpaceMismatchError
-from engram.core.filter.logged_verdict import Expansion
+from engram.core.learning.logged_verdict import Expansion
 from engram.runtime.api_process import create_app
 from engram.services.auth.scope import Scope
 from engram.services.question.query import Query
 from engram.services.verdict.verdict import Verdict
 from engram.storage.maintenance import index_recall
-from engram.storage.retrieval.nearest_neighbours import nearness
+from engram.storage.question.nearest_neighbours import nearness
 from engram.wings.experiments.parts import ExperimentServices
 from engram.wings.published.parts import published_of
 from tests.conftest import CURIE

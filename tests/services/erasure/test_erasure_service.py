@@ -14,7 +14,7 @@ import structlog
 from engram.api.erasure.schemas import ErasureOut
 from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
-from engram.core.filter.logged_verdict import Expansion
+from engram.core.learning.logged_verdict import Expansion
 from engram.services.auth.scope import LOCAL, Scope
 from engram.services.erasure.erasure_service import ErasureRequest, read_receipts
 from engram.services.question.query import Query

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engram.composition.container import Application
-from engram.core.filter import state_replay as core
-from engram.core.filter.state_replay import ReplayStep
+from engram.core.learning import state_replay as core
+from engram.core.learning.state_replay import ReplayStep
 from engram.services.feedback_log import log_replay
 from engram.storage.database import Reader
 from engram.storage.feedback_log import replay_history, stored_outcomes

@@ -12,7 +12,7 @@ from engram.composition.container import Application, Servers
 from engram.composition.parts import learning_services
 from engram.config.settings import Settings
 from engram.context.errors import LlmError, LlmNotConfiguredError, NotFoundError
-from engram.services.judges.llm_judge import JudgeService
+from engram.services.judges.llm_judge import EpisodeJudge
 from engram.services.verdict.verdict import Verdict
 from engram.storage.database import Database
 from tests.conftest import Scoped
@@ -23,7 +23,7 @@ from tests.support.strict_client import TestClient
 
 QUESTION = "Where was Marie Curie born?"
 OTHER_QUESTION = "Which sea does the Vistula flow into?"
-Judging = Callable[..., JudgeService]
+Judging = Callable[..., EpisodeJudge]
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def judging(
     monkeypatch.setattr(learning_services, "JUDGE_INTERVAL_SECONDS", 0.01)
     set_constants(monkeypatch, {LLM_ATTEMPTS: 1})
 
-    def build(llm_base_url: str | None) -> JudgeService:
+    def build(llm_base_url: str | None) -> EpisodeJudge:
         update = {"llm_base_url": llm_base_url, "judge_exam": False}
         built.append(Application(settings.model_copy(update=update), addresses))
         built[-1].models.embedder, built[-1].models.language = (

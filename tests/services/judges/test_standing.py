@@ -9,8 +9,8 @@ import pytest
 
 from engram.composition.container import Application
 from engram.core.auth.access_keys import ALL_GRANTS
-from engram.core.filter.judge_standing import ESTABLISHED, JudgeStanding
-from engram.core.filter.logged_verdict import Expansion
+from engram.core.learning.judge_standing import ESTABLISHED, JudgeStanding
+from engram.core.learning.logged_verdict import Expansion
 from engram.services.auth.scope import LOCAL, Principal
 from engram.services.verdict.verdict import NamedSentence, Verdict
 from tests.support import state, undo

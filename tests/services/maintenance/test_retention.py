@@ -14,8 +14,8 @@ from engram.services.auth.scope import LOCAL
 from engram.services.maintenance.audit_recording import PendingAct
 from engram.services.maintenance.retention import RetentionDays, RetentionResult, RetentionService
 from engram.services.question.query import Query
-from engram.storage.retrieval import episode_partitions
-from engram.storage.retrieval.episode_partitions import WEEK, compute_monday
+from engram.storage.question import episode_partitions
+from engram.storage.question.episode_partitions import WEEK, compute_monday
 from tests.support import state, undo
 from tests.support.databases import application_on
 

@@ -16,7 +16,7 @@ from engram.services.question.query import Query
 from engram.services.question.search import RetrievalResult, RetrievalService
 from engram.services.question.trace_building import build_trace
 from engram.storage.corpus import collections, current_vectors, documents
-from engram.storage.retrieval.query_focus import Focus
+from engram.storage.question.query_focus import Focus
 from tests.conftest import CURIE
 from tests.support import state
 from tests.support.databases import application_on

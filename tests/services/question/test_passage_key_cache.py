@@ -17,9 +17,9 @@ from engram.services.question.query import Query
 from engram.storage.corpus import collections, current_vectors
 from engram.storage.corpus.current_vectors import Current
 from engram.storage.database import Reader
-from engram.storage.retrieval import passages_by_key
-from engram.storage.retrieval.metadata_filter import compile_filter
-from engram.storage.retrieval.query_focus import Focus
+from engram.storage.question import passages_by_key
+from engram.storage.question.metadata_filter import compile_filter
+from engram.storage.question.query_focus import Focus
 from engram.wings.published.parts import published_of
 from tests.conftest import CURIE
 from tests.support import evolving, state, threads, undo

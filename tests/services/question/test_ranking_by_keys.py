@@ -10,7 +10,7 @@ import pytest
 
 from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
-from engram.core.filter.logged_verdict import Expansion
+from engram.core.learning.logged_verdict import Expansion
 from engram.core.passage_keys.query_vector import expand_query
 from engram.providers.language import terms
 from engram.services.question.answer import Answer

@@ -11,7 +11,7 @@ import engram.services.question
 MOST_FILES = 45
 MOST_FILES_WITH_MATHEMATICS = 98
 """What is reached now: a rise needs a reason. The last one: ``recall`` left ``walk``, half of which was no walk."""
-ROOMS = ("auth", "corpus", "feedback_log", "learning", "retrieval")
+ROOMS = ("auth", "corpus", "feedback_log", "learning", "question")
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import pytest
 
 from engram.composition.container import Application
-from engram.core.filter.state_rows import SupportRows
-from engram.core.filter.states import Support
+from engram.core.learning.state_rows import SupportRows
+from engram.core.learning.states import Support
 from engram.services.question.query import Query
 from engram.services.question.recall import group_passages, select_voting
 from engram.storage.learning import question_samples, question_supports

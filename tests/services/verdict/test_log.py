@@ -19,7 +19,7 @@ from engram.context.errors import (
     UnavailableError,
 )
 from engram.core.auth.access_keys import Grants
-from engram.core.filter.logged_verdict import Expansion
+from engram.core.learning.logged_verdict import Expansion
 from engram.services.auth.scope import Principal
 from engram.services.question.query import Query
 from engram.services.verdict.log import VerdictLog

@@ -8,7 +8,7 @@ import pytest
 
 from engram.composition.container import Application
 from engram.core.auth.access_keys import Grants
-from engram.core.filter.ratings import Rating
+from engram.core.learning.ratings import Rating
 from engram.services.auth.scope import Principal
 from engram.services.verdict.verdict import NamedSentence, Verdict
 from tests.support import state, undo

@@ -7,7 +7,7 @@ import pytest
 from engram.composition.container import Application
 from engram.composition.parts.learning_services import APPLY_ATTEMPTS
 from engram.context.errors import ConflictError, IdempotencyConflictError, InvalidRequestError, NotFoundError
-from engram.core.filter.logged_verdict import LoggedVerdict
+from engram.core.learning.logged_verdict import LoggedVerdict
 from engram.services.question.query import Query
 from engram.services.verdict.receipt import Receipt
 from engram.services.verdict.verdict import NamedSentence, Verdict

@@ -5,7 +5,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from engram.composition.container import Application
-from engram.core.filter.logged_verdict import Expansion, LikelySupport, LoggedVerdict
+from engram.core.learning.logged_verdict import Expansion, LikelySupport, LoggedVerdict
 from engram.storage.feedback_log import event_intake, logged_verdicts
 from engram.storage.feedback_log.feedback_events import VerdictEvent
 from tests.support import state

@@ -9,10 +9,10 @@ import pytest
 
 from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
-from engram.core.filter.logged_verdict import GENERATION_THRESHOLD
+from engram.core.learning.logged_verdict import GENERATION_THRESHOLD
 from engram.services.question.query import Query, create_query_id
 from engram.services.verdict.verdict import NamedSentence, Verdict
-from engram.storage.retrieval.episodes import EpisodeRow
+from engram.storage.question.episodes import EpisodeRow
 from engram.wings.experiments.core.lift import Sums, mean_difference, share_difference
 from engram.wings.experiments.parts import ExperimentServices
 from engram.wings.experiments.services.lift_service import ArmLift, Lift

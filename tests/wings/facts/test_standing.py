@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from engram.composition.container import Application
-from engram.core.filter.judge_standing import JudgeStanding
+from engram.core.learning.judge_standing import JudgeStanding
 from engram.services.auth.scope import LOCAL, Scope
 from engram.wings.facts.core.triples import Triple
 from engram.wings.facts.parts import facts_of

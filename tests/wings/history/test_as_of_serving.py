@@ -16,7 +16,7 @@ from engram.context.errors import (
     NotFoundError,
     UnavailableError,
 )
-from engram.core.filter.logged_verdict import Expansion
+from engram.core.learning.logged_verdict import Expansion
 from engram.services.jobs.work import Work
 from engram.services.question.query import Query
 from engram.storage.corpus.collections import Collection

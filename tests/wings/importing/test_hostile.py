@@ -24,7 +24,7 @@ from engram.wings.importing.conversion.documents import UnreadableError
 from engram.wings.importing.conversion.folder import list_files
 from engram.wings.importing.conversion.formats import KINDS, convert
 from engram.wings.importing.conversion.import_limits import MIB, ConversionLimits
-from engram.wings.importing.services.document_conversion import DocumentsService
+from engram.wings.importing.services.document_conversion import DocumentConversion
 from tests.support.processes import eventually
 from tests.wings.importing.office_files import LOCK_FILE
 
@@ -124,7 +124,7 @@ def test_cells_pages_and_files_are_bounded() -> None:
 
 def test_a_conversion_ends_once_its_sender_left() -> None:
     table = b"a,b\n" + b"1,2\n" * 2_000_000
-    service = DocumentsService(max_bytes=len(table), timeout_seconds=60.0)
+    service = DocumentConversion(max_bytes=len(table), timeout_seconds=60.0)
     left_at = time.monotonic() + 0.5
     with pytest.raises(AbandonedError, match="closed its connection"):
         service.convert(
@@ -252,7 +252,7 @@ def test_the_converter_does_not_see_the_environment(converter: Converter, monkey
 
 
 def test_each_document_has_a_process_of_its_own(converter: Converter) -> None:
-    service = DocumentsService(max_bytes=1_000, timeout_seconds=60.0)
+    service = DocumentConversion(max_bytes=1_000, timeout_seconds=60.0)
     converter.close()
     for _ in range(2):
         service.convert("a.md", b"Text.", kind=".md", size=1_000, overlap=0)

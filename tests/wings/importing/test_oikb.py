@@ -27,7 +27,7 @@ from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
 from engram.wings.importing.conversion.documents import Conversion
 from engram.wings.importing.conversion.formats import convert
-from engram.wings.importing.services.document_conversion import DocumentsService
+from engram.wings.importing.services.document_conversion import DocumentConversion
 from engram.wings.importing.services.file_tokens import FileToken
 from tests.api.conftest import Variant
 from tests.conftest import Ingest
@@ -50,11 +50,11 @@ def converted_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Convert files in the test's own process: one for each file takes a second."""
 
     def convert_here(
-        service: DocumentsService, source: str, data: bytes, *, client_left: object, **how: Any
+        service: DocumentConversion, source: str, data: bytes, *, client_left: object, **how: Any
     ) -> Conversion:
         return convert(source, data, limits=service.limits, **how)
 
-    monkeypatch.setattr(DocumentsService, "convert", convert_here)
+    monkeypatch.setattr(DocumentConversion, "convert", convert_here)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
-from engram.core.filter.logged_verdict import Expansion
+from engram.core.learning.logged_verdict import Expansion
 from engram.services.question.query import Query
 from engram.wings.published.core import evolution as core
 from engram.wings.published.core.evolution import KeyRules

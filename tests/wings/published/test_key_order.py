@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engram.composition.container import Application
-from engram.core.filter.logged_verdict import Expansion
+from engram.core.learning.logged_verdict import Expansion
 from engram.services.verdict.learn import VerdictLearner
 from engram.wings.published.core import evolution as core
 from engram.wings.published.core.evolution import KeyRules

@@ -9,7 +9,7 @@ import pytest
 
 from engram.composition.container import Application
 from engram.context.errors import NotFoundError
-from engram.core.filter.logged_verdict import Expansion
+from engram.core.learning.logged_verdict import Expansion
 from engram.providers.language import terms
 from engram.services.verdict.learn import VerdictLearner
 from engram.services.verdict.receipt import Receipt

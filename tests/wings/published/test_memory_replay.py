@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from engram.core.filter import state_replay
-from engram.core.filter.states import RECALL, TASK, Audit
+from engram.core.learning import state_replay
+from engram.core.learning.states import RECALL, TASK, Audit
 from engram.wings.published.core.memory_replay import MemoryStep, replay_memories
 from tests.support.logs import (
     BASES,

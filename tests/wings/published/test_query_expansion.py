@@ -11,12 +11,12 @@ import pytest
 
 from engram.composition.container import Application
 from engram.context.errors import LlmError, LlmNotConfiguredError
-from engram.core.filter.logged_verdict import Expansion
+from engram.core.learning.logged_verdict import Expansion
 from engram.providers.language import terms
 from engram.providers.llm import Llm
 from engram.services.question.caches import VisibleLanguages
 from engram.storage.corpus import collections, lexical_index
-from engram.storage.retrieval.query_focus import GraphLimits
+from engram.storage.question.query_focus import GraphLimits
 from engram.wings.published.core import expansion
 from engram.wings.published.core.expansion import Method
 from engram.wings.published.parts import published_of

@@ -4,7 +4,7 @@ from collections import defaultdict
 
 from engram.composition.container import Application
 from engram.storage.corpus import collections
-from engram.storage.retrieval.query_focus import Focus
+from engram.storage.question.query_focus import Focus
 from engram.wings.published.storage import key_credits, served_keys
 from tests.storage.conftest import TaughtCollection
 from tests.support import state

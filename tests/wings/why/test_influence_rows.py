@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from engram.composition.container import Application
-from engram.core.filter.states import RECALL, Audit
+from engram.core.learning.states import RECALL, Audit
 from engram.storage.corpus import collections
 from engram.storage.database import Reader
-from engram.storage.retrieval.metadata_filter import compile_filter
-from engram.storage.retrieval.query_focus import Focus
+from engram.storage.question.metadata_filter import compile_filter
+from engram.storage.question.query_focus import Focus
 from engram.wings.why.storage import influence_rows
 from engram.wings.why.storage.influence_rows import MemoryCause, MovedSentence
 from tests.storage.conftest import TaughtCollection

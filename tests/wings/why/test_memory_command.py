@@ -6,7 +6,7 @@ import re
 import pytest
 
 from engram.composition.container import Application
-from engram.core.filter.logged_verdict import Expansion
+from engram.core.learning.logged_verdict import Expansion
 from engram.wings.published.parts import published_of
 from tests.support import state
 from tests.support.command import UNREACHABLE_URL, Cli

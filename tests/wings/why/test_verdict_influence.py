@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from engram.composition.container import Application
-from engram.core.filter.logged_verdict import Expansion
+from engram.core.learning.logged_verdict import Expansion
 from engram.core.ranking import same_need
 from engram.core.ranking.passage_scores import PASSAGE_FEATURES
 from engram.core.ranking.question_units import QuestionUnits

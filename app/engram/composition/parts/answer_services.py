@@ -11,9 +11,9 @@ from engram.composition.parts.retrieval_services import RetrievalServices
 from engram.config.settings import Settings
 from engram.services.answers.joint_answers import JointAnswerService
 from engram.services.answers.passage_context import PassageContextService
-from engram.services.answers.stored_answers import EpisodeService
+from engram.services.answers.stored_answers import StoredAnswers
 from engram.services.answers.suggestions import SuggestionService
-from engram.services.answers.worded_answer import AnswerService
+from engram.services.answers.worded_answer import WordedAnswerService
 from engram.services.question.pipeline import QuestionPipeline
 from engram.storage.database import Database
 
@@ -47,9 +47,9 @@ class AnswerServices:
         )
 
     @locked_property
-    def episodes(self) -> EpisodeService:
+    def episodes(self) -> StoredAnswers:
         """Answered queries, read again."""
-        return EpisodeService(self.database, self.hooks.key_explainer)
+        return StoredAnswers(self.database, self.hooks.key_explainer)
 
     @locked_property
     def context(self) -> PassageContextService:
@@ -69,6 +69,6 @@ class AnswerServices:
         return SuggestionService(self.database)
 
     @locked_property
-    def answer(self) -> AnswerService:
+    def answer(self) -> WordedAnswerService:
         """Worded answers."""
-        return AnswerService(self.question, self.context, self.models.llm)
+        return WordedAnswerService(self.question, self.context, self.models.llm)

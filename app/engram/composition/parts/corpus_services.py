@@ -9,9 +9,9 @@ from engram.composition.models import Models
 from engram.config.settings import Settings
 from engram.services.corpus.collection_settings import CollectionSettingsService
 from engram.services.corpus.document_service import DocumentService
-from engram.services.corpus.entity_embedding import NamesService
-from engram.services.corpus.graph_builder import IndexService
-from engram.services.corpus.kind_measurement import CorpusKindService
+from engram.services.corpus.entity_embedding import EntityEmbedder
+from engram.services.corpus.graph_builder import GraphBuilder
+from engram.services.corpus.kind_measurement import KindMeasurement
 from engram.services.corpus.passage_counts import PassageCountService
 from engram.services.corpus.passage_intake import IngestService
 from engram.services.corpus.passage_readers import PassageReadersService
@@ -59,10 +59,10 @@ class CorpusServices:
         return CollectionSettingsService(self.database, self.hooks.collection_settings)
 
     @locked_property
-    def index(self) -> IndexService:
+    def index(self) -> GraphBuilder:
         """Graph builder."""
         settings, models = self.settings, self.models
-        return IndexService(
+        return GraphBuilder(
             self.database,
             models.encoder,
             models.language,
@@ -75,14 +75,14 @@ class CorpusServices:
         )
 
     @locked_property
-    def kinds(self) -> CorpusKindService:
+    def kinds(self) -> KindMeasurement:
         """Measurement of the kinds of corpora."""
-        return CorpusKindService(self.database, lambda: self.models.priors)
+        return KindMeasurement(self.database, lambda: self.models.priors)
 
     @locked_property
-    def names(self) -> NamesService:
+    def names(self) -> EntityEmbedder:
         """Embedding of entity names."""
-        return NamesService(self.database, self.models.encoder)
+        return EntityEmbedder(self.database, self.models.encoder)
 
     @locked_property
     def rekey(self) -> RekeyService:

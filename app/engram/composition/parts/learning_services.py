@@ -12,8 +12,8 @@ from engram.services.effects.question_memory_effect import QuestionMemoryEffect
 from engram.services.effects.weight_effect import WeightEffect
 from engram.services.judges.judge_exam import ModelExam
 from engram.services.judges.judge_noise import JudgeNoise
-from engram.services.judges.judge_settings import JudgesService
-from engram.services.judges.llm_judge import JudgeService
+from engram.services.judges.judge_settings import JudgeSettingsService
+from engram.services.judges.llm_judge import EpisodeJudge
 from engram.services.judges.parked_verdicts import ParkedVerdicts
 from engram.services.judges.verdict_listing import VerdictListing
 from engram.services.revocation.revocation_service import RevocationService
@@ -98,9 +98,9 @@ class LearningServices:
         return ParkedVerdicts(self.database, self.stream)
 
     @locked_property
-    def judges(self) -> JudgesService:
+    def judges(self) -> JudgeSettingsService:
         """Settings of single judges."""
-        return JudgesService(self.database, self.models.noise)
+        return JudgeSettingsService(self.database, self.models.noise)
 
     @locked_property
     def judge_exam(self) -> ModelExam:
@@ -108,9 +108,9 @@ class LearningServices:
         return ModelExam(self.models.llm, required=self.settings.judge_exam)
 
     @locked_property
-    def llm_judge(self) -> JudgeService:
+    def llm_judge(self) -> EpisodeJudge:
         """LLM judge of episodes."""
-        return JudgeService(
+        return EpisodeJudge(
             self.database,
             self.verdicts,
             self.models.llm,

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.filter.states import SUPPORT_BEFORE_VERDICTS
+from engram.core.learning.states import SUPPORT_BEFORE_VERDICTS
 
 Floats = NDArray[np.float64]
 

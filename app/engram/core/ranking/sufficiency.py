@@ -41,8 +41,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.filter.logged_verdict import LoggedVerdict
-from engram.core.filter.ratings import REASONS
+from engram.core.learning.logged_verdict import LoggedVerdict
+from engram.core.learning.ratings import REASONS
 from engram.core.ranking.weight_beliefs import (
     Floats,
     WeightBelief,

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.filter.logged_verdict import LoggedVerdict
+from engram.core.learning.logged_verdict import LoggedVerdict
 
 Floats = NDArray[np.float64]
 

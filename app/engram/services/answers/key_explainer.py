@@ -6,7 +6,7 @@ from typing import Protocol
 from engram.core.passage_keys.key_effect import KeyEffect
 from engram.services.question.trace import Cause, KeyTrace
 from engram.storage.database import Reader
-from engram.storage.retrieval.query_focus import Focus
+from engram.storage.question.query_focus import Focus
 
 
 class KeyCauses(Protocol):

@@ -39,8 +39,8 @@ from engram.storage.corpus.passages import StoredPassage, StoredSentence
 from engram.storage.database import Database, Reader
 from engram.storage.feedback_log import judged_queries
 from engram.storage.learning import question_supports
-from engram.storage.retrieval import episodes
-from engram.storage.retrieval.episodes import (
+from engram.storage.question import episodes
+from engram.storage.question.episodes import (
     COLLAPSED_KEY,
     TEXT_DIGEST,
     StoredEpisode,
@@ -65,7 +65,7 @@ class Episode:
     created_at: datetime
 
 
-class EpisodeService:
+class StoredAnswers:
     """Reads episodes."""
 
     def __init__(self, database: Database, key_explainer: KeyExplainer | None = None) -> None:

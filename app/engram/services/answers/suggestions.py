@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from engram.providers.language import normalise_entity
 from engram.services.auth.scope import Scope
 from engram.storage.database import Database
-from engram.storage.retrieval import entity_lookup
+from engram.storage.question import entity_lookup
 
 LEAST_LETTERS = 2
 """Letters from which on a prefix is completed: of one begin too many names."""

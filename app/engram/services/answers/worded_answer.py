@@ -36,7 +36,7 @@ class WordedAnswer:
     warnings: tuple[Fallback, ...] = ()
 
 
-class AnswerService:
+class WordedAnswerService:
     """Answers questions in words."""
 
     def __init__(self, question: QuestionPipeline, context: PassageContextService, llm: Llm | None) -> None:

@@ -20,7 +20,7 @@ from engram.core.auth.access_keys import (
     digest,
 )
 from engram.core.auth.reader_names import normalise_readers
-from engram.core.filter.judge_names import normalise_name
+from engram.core.learning.judge_names import normalise_name
 from engram.services.auth.authentication import OIDC
 from engram.services.auth.scope import LOCAL, Principal
 from engram.storage.auth import access_key_rows, tenants

@@ -14,7 +14,7 @@ from engram.context.errors import ConfigurationError, UnauthorizedError
 from engram.core.auth import access_keys
 from engram.core.auth.access_keys import ANY_COLLECTION, Grants
 from engram.core.auth.reader_names import is_reader_name
-from engram.core.filter.judge_names import normalise_name
+from engram.core.learning.judge_names import normalise_name
 from engram.core.text.name_pattern import COLLECTION
 from engram.providers.jwt_tokens import Tokens
 from engram.services.auth.scope import LOCAL, Principal

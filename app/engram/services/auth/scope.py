@@ -19,7 +19,7 @@ from engram.context.errors import (
 from engram.context.tenancy import ReaderNames
 from engram.core.auth.access_keys import ACT_AS, ADMIN, ALL_GRANTS, AUDIT, INGEST, JUDGE_AS, MODERATE, Grants
 from engram.core.auth.reader_names import is_reader_name, normalise_readers
-from engram.core.filter.judge_names import normalise_name
+from engram.core.learning.judge_names import normalise_name
 from engram.services.encoders.encoder import Encoder
 from engram.storage.corpus import collections, reader_sets
 from engram.storage.corpus.collections import (

@@ -23,7 +23,7 @@ NAMES_PER_TURN = 64
 """Names at a time while passages come in, whose turn it is: a second's work of one core is 300."""
 
 
-class NamesService:
+class EntityEmbedder:
     """Gives entities their embeddings."""
 
     def __init__(self, database: Database, encoder: Encoder) -> None:

@@ -10,7 +10,7 @@ from engram.services.corpus import document_versions
 from engram.services.corpus.batch_planning import BatchPlan, BatchPlanner
 from engram.services.corpus.batch_writing import BatchWriter, Replay, StaleBatchError
 from engram.services.corpus.document_replacement import DocumentReplacement
-from engram.services.corpus.kind_measurement import CorpusKindService
+from engram.services.corpus.kind_measurement import KindMeasurement
 from engram.services.corpus.passage_observer import PassageObserver
 from engram.services.corpus.rekey import Rebase
 from engram.services.encoders.encoder import Encoder
@@ -23,7 +23,7 @@ from engram.telemetry.stages import stage
 MAX_REPLANS = 5
 
 
-class IndexService:
+class GraphBuilder:
     """Turns staged passages into graph: does ingest jobs."""
 
     def __init__(
@@ -31,7 +31,7 @@ class IndexService:
         database: Database,
         encoder: Encoder,
         language: Language,
-        kinds: CorpusKindService,
+        kinds: KindMeasurement,
         *,
         batch_size: int,
         observers: Sequence[PassageObserver],

@@ -33,7 +33,7 @@ SETTLED_QUERIES = QUERIES // 2
 """Different questions from which on a share is left as it is until the next ingest."""
 
 
-class CorpusKindService:
+class KindMeasurement:
     """Records which shares decide on the kinds of collections."""
 
     def __init__(self, database: Database, priors: Callable[[], RankingPriors]) -> None:

@@ -5,8 +5,8 @@ from typing import Any
 
 from engram.services.auth.scope import Scope
 from engram.storage.database import Database
-from engram.storage.retrieval import passage_counts
-from engram.storage.retrieval.passage_counts import PassageCounts
+from engram.storage.question import passage_counts
+from engram.storage.question.passage_counts import PassageCounts
 
 
 class PassageCountService:

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import structlog
 
-from engram.core.filter import states
-from engram.core.filter.constants import FilterConstants
-from engram.core.filter.state_rows import SupportRows
-from engram.core.filter.states import AUDITED, AuditRows, Event, SentenceRevisions, Vector
-from engram.core.filter.steps import LabelledEvent, LearningRule
+from engram.core.learning import states
+from engram.core.learning.noise_and_caps import NoiseAndCaps
+from engram.core.learning.state_rows import SupportRows
+from engram.core.learning.states import AUDITED, AuditRows, Event, SentenceRevisions, Vector
+from engram.core.learning.steps import LabelledEvent, LearningRule
 from engram.services.verdict.learn import BatchEffect, VerdictBatch
 from engram.storage.corpus import sentence_revisions
 from engram.storage.database import Reader, Writer
@@ -86,7 +86,7 @@ def _lock_questions(writer: Writer, collection_id: int, events: Sequence[Pending
 
 
 def label_event(
-    event: PendingEvent, question: int, constants: FilterConstants, revisions: Mapping[int, SentenceRevisions]
+    event: PendingEvent, question: int, constants: NoiseAndCaps, revisions: Mapping[int, SentenceRevisions]
 ) -> LabelledEvent:
     """Label the sentences of an event on a question, with the noises and caps of these constants.
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from engram.core.filter.constants import FilterConstants
+from engram.core.learning.noise_and_caps import NoiseAndCaps
 from engram.core.ranking.corpus_kind import CorpusKind
 from engram.core.ranking.weight_beliefs import PriorIdentity, WeightBelief
 from engram.services.feedback_log.weight_terms import observe_verdicts
@@ -42,7 +42,7 @@ class WeightEffect(BatchEffect):
 
 
 def place_events(
-    reader: Reader, collection_id: int, events: Sequence[PendingEvent], constants: Mapping[int, FilterConstants]
+    reader: Reader, collection_id: int, events: Sequence[PendingEvent], constants: Mapping[int, NoiseAndCaps]
 ) -> list[PendingEvent]:
     """Place the events, with the passages of those on a ranked answer.
 
@@ -59,7 +59,7 @@ def place_events(
 def compute_terms(
     priors: Mapping[PriorIdentity, WeightBelief],
     events: Sequence[PendingEvent],
-    constants: Mapping[int, FilterConstants],
+    constants: Mapping[int, NoiseAndCaps],
     contested: Collection[int] = (),
 ) -> dict[PriorIdentity, list[WeightTerm]]:
     """Compute the terms of placed events in the weights of each model, in the order of locking.

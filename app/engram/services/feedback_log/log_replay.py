@@ -1,15 +1,15 @@
 """Learned state as the log says it is: each state anew from what it began as and the events that still count.
 
 Revoking an event writes what comes of this, and a verification compares it with what is stored. The log is read
-here, page by page; ``core.filter.state_replay`` makes states of it, by the step that workers take.
+here, page by page; ``core.learning.state_replay`` makes states of it, by the step that workers take.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-from engram.core.filter import state_replay as core
-from engram.core.filter.state_replay import ReplayedState, ReplayStep, SentenceJudgement
-from engram.core.filter.states import Support
+from engram.core.learning import state_replay as core
+from engram.core.learning.state_replay import ReplayedState, ReplayStep, SentenceJudgement
+from engram.core.learning.states import Support
 from engram.core.ranking.weight_beliefs import PriorIdentity, build_empty_evidence
 from engram.storage.database import Reader
 from engram.storage.feedback_log import replay_history

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from engram.core.filter.constants import FilterConstants
+from engram.core.learning.noise_and_caps import NoiseAndCaps
 from engram.core.ranking.question_memory import EVEN_ODDS
 from engram.services.question.question_spreads import QuestionSpreads
 from engram.storage.corpus import collections, current_vectors
@@ -19,14 +19,12 @@ from engram.storage.learning.judges import JudgeSettings
 class JudgeNoise:
     """Chooses the constants that verdicts are applied with."""
 
-    def __init__(self, constants: FilterConstants, spreads: QuestionSpreads) -> None:
+    def __init__(self, constants: NoiseAndCaps, spreads: QuestionSpreads) -> None:
         """``constants``: those of an established judge without settings of its own."""
         self._constants = constants
         self._spreads = spreads
 
-    def choose(
-        self, reader: Reader, collection_id: int, events: Sequence[PendingEvent]
-    ) -> dict[int, FilterConstants]:
+    def choose(self, reader: Reader, collection_id: int, events: Sequence[PendingEvent]) -> dict[int, NoiseAndCaps]:
         """Choose each event's constants: its judge's.
 
         New judges get less; so does an untrusted judge's word against others on a reworded question.
@@ -51,7 +49,7 @@ class JudgeNoise:
         reader: Reader,
         collection_id: int,
         events: Sequence[PendingEvent],
-        constants: Mapping[int, FilterConstants],
+        constants: Mapping[int, NoiseAndCaps],
     ) -> set[int]:
         """Find the events that go against others on a question that most probably has the same need."""
         opposed = judge_standings.find_opposed_words(reader, collection_id, events, constants)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import structlog
 
-from engram.core.filter.constants import FilterConstants
-from engram.core.filter.judge_standing import JudgeStanding
+from engram.core.learning.judge_standing import JudgeStanding
+from engram.core.learning.noise_and_caps import NoiseAndCaps
 from engram.services.auth.scope import Scope
 from engram.storage.corpus import collections
 from engram.storage.database import Database, Reader
@@ -30,14 +30,14 @@ class JudgeView:
     """
 
     judge: KnownJudge
-    constants: FilterConstants
+    constants: NoiseAndCaps
     standing: JudgeStanding
 
 
-class JudgesService:
+class JudgeSettingsService:
     """Reads and sets what is particular to a judge."""
 
-    def __init__(self, database: Database, constants: FilterConstants) -> None:
+    def __init__(self, database: Database, constants: NoiseAndCaps) -> None:
         self._database = database
         self._constants = constants
 
@@ -63,7 +63,7 @@ class JudgesService:
         """Set this for a judge in place of what was set; what was applied before stays as it was applied.
 
         Args:
-            positive, negative, share, contested, weight_verdicts: see ``FilterConstants``; None: as for all.
+            positive, negative, share, contested, weight_verdicts: see ``NoiseAndCaps``; None: as for all.
             trusted: whether it counts in full, whoever brings its verdicts.
 
         Raises:

@@ -24,8 +24,8 @@ from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram.services.verdict.verdict_service import VerdictService
 from engram.storage.corpus import passages
 from engram.storage.database import Database, Reader
-from engram.storage.retrieval import episodes
-from engram.storage.retrieval.episodes import StoredEpisode
+from engram.storage.question import episodes
+from engram.storage.question.episodes import StoredEpisode
 
 log = structlog.get_logger(__name__)
 
@@ -52,7 +52,7 @@ class _JudgedRound:
     endpoint_is_away: bool = False
 
 
-class JudgeService:
+class EpisodeJudge:
     """Judges episodes until stopped; an episode is judged once, whoever else judges as well."""
 
     def __init__(

@@ -4,8 +4,8 @@ from engram.services.auth.scope import Scope
 from engram.services.encoders.encoder import Encoder
 from engram.storage.corpus import current_vectors, passages
 from engram.storage.database import Database
-from engram.storage.retrieval import passages_by_key
-from engram.storage.retrieval.query_focus import Focus, GraphLimits
+from engram.storage.question import passages_by_key
+from engram.storage.question.query_focus import Focus, GraphLimits
 
 EXACT = GraphLimits(hub_limit=1, candidate_limit=1, exact=True)
 

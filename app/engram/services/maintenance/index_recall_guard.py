@@ -12,7 +12,7 @@ from engram.storage.database import Administrator, Database, Reader
 from engram.storage.maintenance import index_recall
 from engram.storage.maintenance.index_recall import SAMPLES
 from engram.storage.maintenance.vector_indexes import VectorIndex
-from engram.storage.retrieval.query_focus import Vector
+from engram.storage.question.query_focus import Vector
 
 log = structlog.get_logger(__name__)
 

@@ -10,8 +10,8 @@ from engram.storage.auth import tenants
 from engram.storage.database import Database, Writer
 from engram.storage.jobs import idempotency, jobs
 from engram.storage.maintenance import audit_log, server_clock
-from engram.storage.retrieval import episode_partitions
-from engram.storage.retrieval.episode_partitions import WEEK, compute_monday
+from engram.storage.question import episode_partitions
+from engram.storage.question.episode_partitions import WEEK, compute_monday
 
 log = structlog.get_logger(__name__)
 

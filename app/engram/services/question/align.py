@@ -8,7 +8,7 @@ from engram.services.question.query import Frontier
 from engram.services.question.trace import EntityAnswer
 from engram.storage.database import Reader
 from engram.storage.learning.walk_opening import WalkOpening
-from engram.storage.retrieval import entity_lookup
+from engram.storage.question import entity_lookup
 
 RARE_PASSAGES = 10
 RARE_SHARE = 0.01

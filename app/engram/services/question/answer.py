@@ -13,7 +13,7 @@ from engram.services.question.sufficiency import WithholdingLevel
 from engram.services.question.trace import EntityAnswer, Trace
 from engram.services.question.walk import StopReason, Walk
 from engram.storage.corpus.passages import StoredPassage
-from engram.storage.retrieval.graph_hops import SelectedSentence
+from engram.storage.question.graph_hops import SelectedSentence
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,11 +19,11 @@ from engram.storage.corpus import lexical_index, reader_sets
 from engram.storage.corpus.collections import Collection
 from engram.storage.corpus.current_vectors import Current
 from engram.storage.database import Database, Reader
-from engram.storage.retrieval import complementarity_links, graph_hops, passages_by_key
-from engram.storage.retrieval.complementarity_links import NamedEntity
-from engram.storage.retrieval.graph_hops import SelectedSentence
-from engram.storage.retrieval.passages_by_key import PassageKeys
-from engram.storage.retrieval.query_focus import Focus
+from engram.storage.question import complementarity_links, graph_hops, passages_by_key
+from engram.storage.question.complementarity_links import NamedEntity
+from engram.storage.question.graph_hops import SelectedSentence
+from engram.storage.question.passages_by_key import PassageKeys
+from engram.storage.question.query_focus import Focus
 from engram.telemetry import metrics
 
 Row = TypeVar("Row")

@@ -18,9 +18,9 @@ from engram.services.question.query import Strategy
 from engram.services.question.walk import Walk, WalkHop
 from engram.storage.corpus import lexical_index, passages
 from engram.storage.database import Reader
-from engram.storage.retrieval import passage_candidates, passages_by_key
-from engram.storage.retrieval.passage_candidates import CandidatePassages
-from engram.storage.retrieval.query_focus import Focus
+from engram.storage.question import passage_candidates, passages_by_key
+from engram.storage.question.passage_candidates import CandidatePassages
+from engram.storage.question.query_focus import Focus
 
 TITLES = 20_000
 """Titles whose names a process caches."""

@@ -17,7 +17,7 @@ from engram.services.question.search import RetrievalResult
 from engram.services.question.shown import ShownPassages
 from engram.services.question.trace import Cause, HopTrace, PassageTrace, RejectionTrace, Trace
 from engram.services.question.walk import WalkHop
-from engram.storage.retrieval.episodes import COLLAPSED_KEY, NAME_DIGEST, TEXT_DIGEST, EpisodeRow, digest_text
+from engram.storage.question.episodes import COLLAPSED_KEY, NAME_DIGEST, TEXT_DIGEST, EpisodeRow, digest_text
 
 _PLAIN = frozenset({bool, float, int, str, type(None)})
 

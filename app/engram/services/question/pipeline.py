@@ -21,9 +21,9 @@ from engram.services.question.trace import Trace
 from engram.services.question.trace_building import build_trace
 from engram.services.replicas.replica_reads import Reads
 from engram.storage.database import Database
-from engram.storage.retrieval import episode_partitions, episodes
-from engram.storage.retrieval.episode_partitions import compute_monday
-from engram.storage.retrieval.episodes import EpisodeRow
+from engram.storage.question import episode_partitions, episodes
+from engram.storage.question.episode_partitions import compute_monday
+from engram.storage.question.episodes import EpisodeRow
 from engram.telemetry import metrics
 from engram.telemetry.stages import stage
 

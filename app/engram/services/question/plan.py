@@ -34,8 +34,8 @@ from engram.services.question.retriever import Retriever, Retrievers
 from engram.storage.corpus import lexical_index, reader_sets
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Database, Reader
-from engram.storage.retrieval.metadata_filter import compile_filter
-from engram.storage.retrieval.query_focus import Focus, GraphLimits, Vector
+from engram.storage.question.metadata_filter import compile_filter
+from engram.storage.question.query_focus import Focus, GraphLimits, Vector
 from engram.telemetry.stages import milliseconds, stage
 
 MOST_SEEN = 5_000

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self, TypeVar
 from uuid import UUID
 
-from engram.core.filter.logged_verdict import Expansion
+from engram.core.learning.logged_verdict import Expansion
 from engram.core.ranking.profiles import ProfileName
 from engram.core.text.identifiers import RANDOM_BYTES, uuid7
 from engram.services.auth.scope import Scope

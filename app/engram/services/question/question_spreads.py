@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.context import tenancy
-from engram.core.filter.states import question_hash
+from engram.core.learning.states import question_hash
 from engram.core.ranking import bm25, question_units, same_need
 from engram.core.ranking.neighbour_vote import NEIGHBOURS
 from engram.core.ranking.question_pairs import ReadQuestion, Signals

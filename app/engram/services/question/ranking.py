@@ -36,8 +36,8 @@ from engram.services.question.sufficiency import (
 from engram.services.question.walk import Walk
 from engram.storage.learning import learned_weights
 from engram.storage.learning.learned_weights import LearnedWeights
-from engram.storage.retrieval import complementarity_links, passages_by_key
-from engram.storage.retrieval.passage_candidates import CandidatePassages
+from engram.storage.question import complementarity_links, passages_by_key
+from engram.storage.question.passage_candidates import CandidatePassages
 from engram.telemetry.stages import stage
 
 RECORDED_CANDIDATES = 64

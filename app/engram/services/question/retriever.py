@@ -7,7 +7,7 @@ from engram.context.errors import InvalidRequestError
 from engram.core.ranking.profiles import DEFAULT, Profile
 from engram.core.ranking.propagation import Floats, ReachedSentences
 from engram.storage.database import Reader
-from engram.storage.retrieval.query_focus import Focus
+from engram.storage.question.query_focus import Focus
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,8 @@ from engram.services.question.recall import (
 from engram.storage.database import Reader
 from engram.storage.learning import walk_opening as openings
 from engram.storage.learning.walk_opening import WalkOpening
-from engram.storage.retrieval import graph_hops, passages_by_key
-from engram.storage.retrieval.graph_hops import SelectedSentence
+from engram.storage.question import graph_hops, passages_by_key
+from engram.storage.question.graph_hops import SelectedSentence
 
 StopReason = Literal["max_hops", "sufficient", "no_entities", "no_candidates", "no_hops"]
 # A question without entities scans all sentences of a collection up to this size. In a larger one it scans those of

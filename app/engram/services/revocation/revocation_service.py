@@ -13,8 +13,8 @@ import structlog
 from engram.context import tenancy
 from engram.context.errors import InvalidRequestError
 from engram.core.auth.access_keys import MODERATE
-from engram.core.filter.state_rows import SupportRows
-from engram.core.filter.states import RECALL
+from engram.core.learning.state_rows import SupportRows
+from engram.core.learning.states import RECALL
 from engram.services.auth.scope import Scope
 from engram.services.feedback_log import log_replay
 from engram.services.jobs.idempotent_jobs import JobStart, open_job

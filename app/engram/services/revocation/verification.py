@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from engram.context.errors import CollectionMovingError, NotFoundError
-from engram.core.filter import caps
-from engram.core.filter.states import RECALL, JudgedText, Support, question_hash
+from engram.core.learning import caps
+from engram.core.learning.states import RECALL, JudgedText, Support, question_hash
 from engram.core.ranking.weight_beliefs import PriorIdentity, WeightBelief, WeightEvidence
 from engram.providers.ranking_prior import RankingPriors
 from engram.services.auth.scope import Scope

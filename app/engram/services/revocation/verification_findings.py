@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from engram.core.filter.caps import GainBudget
-from engram.core.filter.states import Audit
+from engram.core.learning.caps import GainBudget
+from engram.core.learning.states import Audit
 
 TOLERANCE = 1e-9
 """Of what goes through exponentials and matrix products."""

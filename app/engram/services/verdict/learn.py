@@ -16,7 +16,7 @@ from engram.context.errors import (
     describe_publicly,
     is_out_of_reach,
 )
-from engram.core.filter.constants import FilterConstants
+from engram.core.learning.noise_and_caps import NoiseAndCaps
 from engram.services.encoders.encoder import Encoder
 from engram.storage.corpus import collections
 from engram.storage.corpus.collections import Collection
@@ -30,7 +30,7 @@ log = structlog.get_logger(__name__)
 
 MAX_SPACE_CHANGES = 5
 """Times that a batch embeds its questions again because the collection was given other vectors meanwhile."""
-ConstantsChoice = Callable[[Reader, int, Sequence[PendingEvent]], Mapping[int, FilterConstants]]
+ConstantsChoice = Callable[[Reader, int, Sequence[PendingEvent]], Mapping[int, NoiseAndCaps]]
 """Chooses event -> the constants by which it is applied, for locked events of a collection."""
 
 
@@ -57,7 +57,7 @@ class VerdictBatch:
 
     collection: Collection
     events: Sequence[PendingEvent]
-    constants: Mapping[int, FilterConstants]
+    constants: Mapping[int, NoiseAndCaps]
     questions: Mapping[int, int] = field(default_factory=dict)
     contested: frozenset[int] = frozenset()
     observed: Any = None

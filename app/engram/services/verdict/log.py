@@ -13,7 +13,7 @@ from engram.context import tenancy
 from engram.context.errors import ForbiddenError, IdempotencyConflictError, UnavailableError, is_out_of_reach
 from engram.context.tenancy import ReaderNames
 from engram.core.auth.access_keys import VOUCH
-from engram.core.filter.logged_verdict import LoggedVerdict
+from engram.core.learning.logged_verdict import LoggedVerdict
 from engram.services.encoders.encoder import Encoder
 from engram.services.verdict.resolution import resolve_verdict, resolve_without_lookup
 from engram.services.verdict.verdict import Verdict
@@ -21,7 +21,7 @@ from engram.storage.corpus import collections
 from engram.storage.database import Database
 from engram.storage.feedback_log import event_intake
 from engram.storage.feedback_log.feedback_events import VerdictEvent
-from engram.storage.retrieval import episodes
+from engram.storage.question import episodes
 from engram.storage.wake_stream import WakeStream
 from engram.telemetry.stages import stage
 

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from engram.core.filter.logged_verdict import LoggedVerdict
-from engram.core.filter.ratings import denies_answer
-from engram.core.filter.states import Audit
+from engram.core.learning.logged_verdict import LoggedVerdict
+from engram.core.learning.ratings import denies_answer
+from engram.core.learning.states import Audit
 from engram.core.passage_keys.key_effect import KeyEffect
 from engram.storage.database import Reader
 from engram.storage.feedback_log import audit_rows, feedback_events, logged_verdicts

@@ -1,4 +1,4 @@
-"""Resolution of an incoming verdict to what the log keeps: see ``core.filter.logged_verdict``.
+"""Resolution of an incoming verdict to what the log keeps: see ``core.learning.logged_verdict``.
 
 Its names mean sentences and passages of its collection, as its answer showed them.
 """
@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 from itertools import compress, groupby
 
 from engram.context.errors import ConflictError, InvalidRequestError
-from engram.core.filter.logged_verdict import NEAREST_SENTENCE_PROBABILITY, LikelySupport, LoggedVerdict
-from engram.core.filter.ratings import RATED_PASSAGES, Rating, RatingMeaning, find_meaning
+from engram.core.learning.logged_verdict import NEAREST_SENTENCE_PROBABILITY, LikelySupport, LoggedVerdict
+from engram.core.learning.ratings import RATED_PASSAGES, Rating, RatingMeaning, find_meaning
 from engram.core.text.headings import find_headings
 from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram.storage.corpus import passages
 from engram.storage.corpus.passages import StoredSentence
 from engram.storage.database import Reader
-from engram.storage.retrieval import episodes
-from engram.storage.retrieval.episodes import ShownTexts
+from engram.storage.question import episodes
+from engram.storage.question.episodes import ShownTexts
 
 WORD = re.compile(r"\w+")
 MIN_OVERLAP = 20  # characters that a part of a sentence needs to name it

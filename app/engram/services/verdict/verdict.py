@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from uuid import UUID
 
-from engram.core.filter.logged_verdict import Expansion
-from engram.core.filter.ratings import Rating
+from engram.core.learning.logged_verdict import Expansion
+from engram.core.learning.ratings import Rating
 from engram.services.auth.scope import Scope
 
 NOT_HASHED = ("scope", "on_session", "rating", "cited", "reason")
@@ -49,7 +49,7 @@ class Verdict:
         judge: who it says judged; None: whose key it came with.
         confidence: in [0.01, 1]; divides the observation noise.
         on_session: see ``LoggedVerdict``.
-        rating: thumb under the answer, see ``core.filter.ratings``; stands for all of the above but ``judge`` and
+        rating: thumb under the answer, see ``core.learning.ratings``; stands for all of the above but ``judge`` and
             ``confidence``.
         cited: sentences that a rated answer used; one without sentence id and text stands for its whole passage.
         reason: of a rating; one of ``REASONS``, or free text.

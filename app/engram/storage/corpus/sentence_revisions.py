@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from engram.core.filter.states import SentenceRevisions
+from engram.core.learning.states import SentenceRevisions
 from engram.storage.column_parameters import integers
 from engram.storage.database import Reader
 from engram.storage.row_lookups import WANTED_IDS, join_by_index

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from engram.core.filter.states import Audit, AuditRows, measure_likeness
+from engram.core.learning.states import Audit, AuditRows, measure_likeness
 from engram.core.ranking.weight_beliefs import WeightEvidence
 from engram.storage.column_parameters import Numbers, floats, integers
 from engram.storage.database import Reader, Writer

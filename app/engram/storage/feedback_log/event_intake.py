@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from uuid import UUID
 
-from engram.core.filter.logged_verdict import LoggedVerdict
+from engram.core.learning.logged_verdict import LoggedVerdict
 from engram.storage.column_parameters import floats, integers
 from engram.storage.corpus import collections
 from engram.storage.corpus.collection_lock import SHARED_LOCK, row_lock
@@ -11,8 +11,8 @@ from engram.storage.corpus.collections import Collection
 from engram.storage.database import READER_ROLE, Reader, Writer
 from engram.storage.feedback_log.feedback_events import COLUMNS, VerdictEvent, build_event
 from engram.storage.feedback_log.logged_verdicts import VERSION, roles
-from engram.storage.retrieval import episodes
-from engram.storage.retrieval.episodes import COLLAPSED_KEY, SUFFICIENCY
+from engram.storage.question import episodes
+from engram.storage.question.episodes import COLLAPSED_KEY, SUFFICIENCY
 from engram.storage.row_lookups import NOT_DELETED
 
 

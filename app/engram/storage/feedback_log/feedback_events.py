@@ -9,8 +9,8 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.filter.constants import FilterConstants
-from engram.core.filter.logged_verdict import LoggedVerdict
+from engram.core.learning.logged_verdict import LoggedVerdict
+from engram.core.learning.noise_and_caps import NoiseAndCaps
 from engram.storage.column_parameters import floats, integers
 from engram.storage.database import Reader, Writer
 from engram.storage.feedback_log import logged_verdicts
@@ -289,7 +289,7 @@ def mark_applied(
     writer: Writer,
     collection_id: int,
     questions: Mapping[int, int],
-    constants: Mapping[int, FilterConstants],
+    constants: Mapping[int, NoiseAndCaps],
 ) -> None:
     """The events took effect in this transaction, in the given order.
 

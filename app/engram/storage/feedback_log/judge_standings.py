@@ -4,10 +4,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from engram.core.filter.caps import is_contested
-from engram.core.filter.constants import FilterConstants
-from engram.core.filter.judge_standing import JudgeStanding
-from engram.core.filter.states import SentenceRevisions, question_hash
+from engram.core.learning.caps import is_contested
+from engram.core.learning.judge_standing import JudgeStanding
+from engram.core.learning.noise_and_caps import NoiseAndCaps
+from engram.core.learning.states import SentenceRevisions, question_hash
 from engram.storage.column_parameters import integers, vectors
 from engram.storage.database import Reader
 from engram.storage.feedback_log.feedback_events import PendingEvent
@@ -87,7 +87,7 @@ class OpposedWord:
 
 
 def find_opposed_words(
-    reader: Reader, collection_id: int, events: Sequence[PendingEvent], constants: Mapping[int, FilterConstants]
+    reader: Reader, collection_id: int, events: Sequence[PendingEvent], constants: Mapping[int, NoiseAndCaps]
 ) -> list[OpposedWord]:
     """Find what others said otherwise of a sentence, for the ``NEAR_QUESTIONS`` nearest other questions of each.
 

@@ -9,7 +9,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.filter.logged_verdict import LoggedVerdict
+from engram.core.learning.logged_verdict import LoggedVerdict
 from engram.core.ranking.reranking import RerankedFeatures
 from engram.storage.column_parameters import vectors as sent
 from engram.storage.database import Reader, Writer

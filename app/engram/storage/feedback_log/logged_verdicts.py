@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from engram.core.filter.logged_verdict import Expansion, LikelySupport, LoggedVerdict
+from engram.core.learning.logged_verdict import Expansion, LikelySupport, LoggedVerdict
 from engram.storage.column_parameters import integers
 from engram.storage.database import Reader
 

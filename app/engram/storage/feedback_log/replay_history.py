@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.filter.logged_verdict import LoggedVerdict
-from engram.core.filter.state_replay import ReplayStep, SentenceJudgement
-from engram.core.filter.states import Event
+from engram.core.learning.logged_verdict import LoggedVerdict
+from engram.core.learning.state_replay import ReplayStep, SentenceJudgement
+from engram.core.learning.states import Event
 from engram.core.ranking.weight_beliefs import PriorIdentity, WeightEvidence
 from engram.storage.database import Reader
 from engram.storage.feedback_log import logged_verdicts

@@ -10,7 +10,7 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.filter.states import Audit
+from engram.core.learning.states import Audit
 from engram.core.ranking.weight_beliefs import PriorIdentity
 from engram.storage.database import Reader
 from engram.storage.feedback_log import audit_rows, logged_verdicts

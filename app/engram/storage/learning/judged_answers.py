@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engram.core.filter.ratings import REASONS
-from engram.core.filter.states import question_hash
+from engram.core.learning.ratings import REASONS
+from engram.core.learning.states import question_hash
 from engram.core.ranking.denied_answers import AnswerJudgement
 from engram.storage.carried_statements import CarriedStatement
 from engram.storage.database import Reader

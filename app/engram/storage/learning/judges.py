@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from engram.core.filter.constants import FilterConstants
+from engram.core.learning.noise_and_caps import NoiseAndCaps
 from engram.storage.database import Reader, Writer
 
 
@@ -32,7 +32,7 @@ class JudgeSettings:
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: value for name, value in values.items() if value is not None}
 
-    def adapt(self, constants: FilterConstants) -> FilterConstants:
+    def adapt(self, constants: NoiseAndCaps) -> NoiseAndCaps:
         """Return the constants by which the judge's verdicts are applied; ``constants`` are every judge's."""
         own = {name: value for name, value in self.overrides().items() if name != "trusted"}
         return replace(constants, **own)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from engram.core.filter import caps as caps_of
+from engram.core.learning import caps as caps_of
 from engram.core.ranking.weight_beliefs import PriorIdentity, WeightEvidence, build_empty_evidence
 from engram.storage.carried_statements import CarriedStatement
 from engram.storage.column_parameters import Numbers, decode_column, floats, integers

@@ -14,7 +14,7 @@ from engram.storage.corpus.collections import Collection
 from engram.storage.corpus.passages import SPREAD_IDS, SPREAD_PASSAGES
 from engram.storage.database import Reader
 from engram.storage.learning.question_supports import NET_SUPPORT, build_seen_condition, load_question_texts
-from engram.storage.retrieval.nearest_neighbours import nearness
+from engram.storage.question.nearest_neighbours import nearness
 from engram.storage.row_lookups import WANTED_IDS, join_by_index
 
 EPISODES_FOR_EACH = 4

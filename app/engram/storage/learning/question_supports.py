@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.context import tenancy
-from engram.core.filter.state_rows import NO_SHARES, RemainingShares, SupportRows
-from engram.core.filter.states import SUPPORT_BEFORE_VERDICTS
+from engram.core.learning.state_rows import NO_SHARES, RemainingShares, SupportRows
+from engram.core.learning.states import SUPPORT_BEFORE_VERDICTS
 from engram.core.ranking.same_need import SameNeed
 from engram.storage.column_parameters import Documents, Numbers, decode_column, integers, vectors
 from engram.storage.corpus.current_vectors import renew_question_version
 from engram.storage.database import Reader, Writer
-from engram.storage.retrieval.nearest_neighbours import nearness
-from engram.storage.retrieval.query_focus import Focus
+from engram.storage.question.nearest_neighbours import nearness
+from engram.storage.question.query_focus import Focus
 from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, join_by_index
 
 

@@ -18,8 +18,8 @@ from engram.storage.corpus.current_vectors import CURRENT, Current
 from engram.storage.database import Reader
 from engram.storage.learning import judged_answers, question_supports
 from engram.storage.learning.question_supports import PastSupport
-from engram.storage.retrieval import entity_lookup, graph_hops, passages_by_key
-from engram.storage.retrieval.query_focus import Focus
+from engram.storage.question import entity_lookup, graph_hops, passages_by_key
+from engram.storage.question.query_focus import Focus
 
 _GIVEN = "(SELECT DISTINCT id, 1::float8 FROM called) AS given(entity_id, score)"
 _NEAR = "(SELECT id FROM nearest) AS wanted"

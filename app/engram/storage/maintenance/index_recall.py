@@ -9,8 +9,8 @@ from engram.storage.column_parameters import integers
 from engram.storage.corpus.collections import Collection, IndexRecall
 from engram.storage.database import Reader
 from engram.storage.half_vectors import unhalve
-from engram.storage.retrieval.nearest_neighbours import nearness
-from engram.storage.retrieval.query_focus import Vector
+from engram.storage.question.nearest_neighbours import nearness
+from engram.storage.question.query_focus import Vector
 
 MEASURED_NEIGHBOURS = 10
 SAMPLES = {"passage": "sentence", "question": "question"}

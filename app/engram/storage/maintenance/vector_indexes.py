@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from engram.context.errors import ConfigurationError
 from engram.storage.database import Administrator, Reader
-from engram.storage.retrieval.nearest_neighbours import build_index_condition, build_index_key, operators
+from engram.storage.question.nearest_neighbours import build_index_condition, build_index_key, operators
 from engram.storage.row_lookups import NOT_DELETED
 
 BUILDS = {

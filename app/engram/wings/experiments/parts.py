@@ -6,7 +6,7 @@ from engram.composition.locked_property import locked_property
 from engram.composition.parts.auth_services import AuthServices
 from engram.composition.parts.retrieval_services import RetrievalServices
 from engram.config.settings import Settings
-from engram.core.filter.logged_verdict import GENERATION_THRESHOLD
+from engram.core.learning.logged_verdict import GENERATION_THRESHOLD
 from engram.storage.database import Database
 from engram.wings.experiments.services.comparison_service import ComparisonService
 from engram.wings.experiments.services.lift_service import LiftService

@@ -6,7 +6,7 @@ from engram.composition.locked_property import locked_property
 from engram.composition.parts.corpus_services import CorpusServices
 from engram.config.settings import Settings
 from engram.storage.database import Database
-from engram.wings.importing.services.document_conversion import DocumentsService
+from engram.wings.importing.services.document_conversion import DocumentConversion
 from engram.wings.importing.services.knowledge_sync import KnowledgeSync
 
 
@@ -19,9 +19,9 @@ class ImportingServices:
     corpus: CorpusServices
 
     @locked_property
-    def documents(self) -> DocumentsService:
+    def documents(self) -> DocumentConversion:
         """Conversion of documents into passages."""
-        return DocumentsService(
+        return DocumentConversion(
             max_bytes=self.settings.importing_max_bytes, timeout_seconds=self.settings.importing_timeout_seconds
         )
 

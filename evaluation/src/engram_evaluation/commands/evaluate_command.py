@@ -227,7 +227,7 @@ def _show_tables(report: "TableReport", folder: Path, slug: str) -> None:
 def build_variation(services: "Application", addresses: "Servers", variation: "Variation") -> "Application":
     """Make an application on the same encoder and servers, with a part of learning left out or changed."""
     from engram.composition.container import Application
-    from engram.core.filter.states import CHANNELS, RECALL
+    from engram.core.learning.states import CHANNELS, RECALL
     from engram.wings.published.parts import published_of
     from engram.wings.tuning.parts import tuning_of
     from engram.wings.tuning.services.tuning_job import TuningJob

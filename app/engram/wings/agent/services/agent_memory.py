@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Any, Literal
 
-from engram.core.filter.constants import FilterConstants
+from engram.core.learning.noise_and_caps import NoiseAndCaps
 from engram.providers.language import normalise_entity
 from engram.wings.agent.services.agent_memory_index import Index, IndexedFact, MemoryGraph
 from engram.wings.facts.core.beliefs import (
@@ -35,7 +35,7 @@ from engram.wings.facts.storage.fact_edges import Edge
 
 AGENT = "agent"
 """Who contradicts and supersedes: the agent whose memory it is."""
-NOISE = FilterConstants(positive=0.5, negative=1.0, process=0.001)
+NOISE = NoiseAndCaps(positive=0.5, negative=1.0, process=0.001)
 """By which the agent's own words count, as published; sources count as they do in the service."""
 FUNCTIONAL = frozenset(
     {

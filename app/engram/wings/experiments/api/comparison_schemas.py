@@ -5,8 +5,8 @@ from typing import Annotated
 from pydantic import ConfigDict, Field, JsonValue, StrictInt
 
 from engram.api.passage_source_schema import PassageSourceOut
-from engram.api.retrieval.answer_schemas import TimingsOut
-from engram.api.retrieval.question_schemas import QUESTION, ArmIn
+from engram.api.question.answer_schemas import TimingsOut
+from engram.api.question.question_schemas import QUESTION, ArmIn
 from engram.api.schemas import (
     DEFAULT_COLLECTION,
     CollectionName,

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from engram.storage.corpus.passages import StoredSentence
 from engram.storage.database import Reader
 from engram.storage.half_vectors import HALVED_QUESTION
-from engram.storage.retrieval.query_focus import Vector
+from engram.storage.question.query_focus import Vector
 from engram.storage.row_lookups import WANTED_IDS, join_by_index
 
 RECENT = 200

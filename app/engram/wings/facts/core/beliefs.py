@@ -21,9 +21,9 @@ from typing import Literal
 
 import numpy as np
 
-from engram.core.filter.caps import UNTOUCHED, GainBudget, JudgeStatements, add_statement, compute_allowed_gain
-from engram.core.filter.judge_standing import NEWCOMERS
-from engram.core.filter.kalman import update_supports
+from engram.core.learning.caps import UNTOUCHED, GainBudget, JudgeStatements, add_statement, compute_allowed_gain
+from engram.core.learning.judge_standing import NEWCOMERS
+from engram.core.learning.kalman import update_supports
 from engram.wings.facts.core.claims import ALWAYS, NEVER, Claim
 
 BEGINNING = 0.5

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from engram.context.errors import InvalidRequestError, NotFoundError
-from engram.core.filter.constants import FilterConstants
+from engram.core.learning.noise_and_caps import NoiseAndCaps
 from engram.services.auth.scope import Scope
 from engram.storage.database import Database, Writer
 from engram.wings.facts.core.entity_joins import roots
@@ -16,7 +16,7 @@ from engram.wings.facts.storage import belief_groups, fact_events, fact_rows, jo
 class EntityMergeService:
     """Merges and splits entities of facts; each merge is an event of the log."""
 
-    def __init__(self, database: Database, constants: FilterConstants) -> None:
+    def __init__(self, database: Database, constants: NoiseAndCaps) -> None:
         self._database = database
         self._constants = constants
 

@@ -8,7 +8,7 @@ remembers the way it came about: a revocation and an erasure are a replay withou
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from engram.core.filter.constants import FilterConstants
+from engram.core.learning.noise_and_caps import NoiseAndCaps
 from engram.core.text.temporal import time_constraint
 from engram.providers.language import normalise_entity
 from engram.services.corpus.passage_observer import TextChange
@@ -27,14 +27,14 @@ ROWS = 5_000
 """Facts that one replay takes at a time: bounds memory."""
 
 
-def as_source(constants: FilterConstants) -> FilterConstants:
+def as_source(constants: NoiseAndCaps) -> NoiseAndCaps:
     """By what a source counts for which nothing is set; what a new judge states counts less."""
     noise = SOURCE_NOISE / constants.standing
     return replace(constants, positive=noise, negative=noise)
 
 
 def build_sourced_fact(
-    triple: Triple, noise: FilterConstants, statement_id: int | None = None, passage_id: int | None = None
+    triple: Triple, noise: NoiseAndCaps, statement_id: int | None = None, passage_id: int | None = None
 ) -> SourcedFact | None:
     """A triple as it is stored; None if it is none: nothing is left of a name, or it is too long.
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from engram.context.errors import InvalidRequestError, NotFoundError
-from engram.core.filter.constants import FilterConstants
+from engram.core.learning.noise_and_caps import NoiseAndCaps
 from engram.services.auth.scope import Scope
 from engram.storage.database import Database, Reader, Writer
 from engram.wings.facts.core.beliefs import LEAST_BELIEF, Fact, Group, replay
@@ -63,7 +63,7 @@ class FactRetraction:
 class RetractionService:
     """Revokes what judges said of facts, by who said it and when."""
 
-    def __init__(self, database: Database, constants: FilterConstants) -> None:
+    def __init__(self, database: Database, constants: NoiseAndCaps) -> None:
         self._database = database
         self._constants = constants
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from engram.context import tenancy
 from engram.context.errors import InvalidRequestError, NotFoundError
-from engram.core.filter.constants import FilterConstants
+from engram.core.learning.noise_and_caps import NoiseAndCaps
 from engram.services.auth.scope import Scope
 from engram.storage.corpus import passages
 from engram.storage.database import Database, Reader, Writer
@@ -79,7 +79,7 @@ class FactCorrection:
 class FactsService:
     """Takes in what is said of facts, and takes it back."""
 
-    def __init__(self, database: Database, constants: FilterConstants, align: AlignmentService) -> None:
+    def __init__(self, database: Database, constants: NoiseAndCaps, align: AlignmentService) -> None:
         self._database = database
         self._constants = constants
         self._align = align

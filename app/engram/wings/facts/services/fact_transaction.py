@@ -10,7 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 from engram.context.errors import IdempotencyConflictError, NotFoundError
-from engram.core.filter.constants import FilterConstants
+from engram.core.learning.noise_and_caps import NoiseAndCaps
 from engram.services.auth.scope import Scope
 from engram.storage.corpus import collections
 from engram.storage.corpus.collections import Collection
@@ -70,7 +70,7 @@ class Author:
     """
 
     judge: str
-    constants: FilterConstants
+    constants: NoiseAndCaps
     key: str | None
     digest: bytes
     principal: str
@@ -81,7 +81,7 @@ class Author:
         reader: Reader,
         scope: Scope,
         judge: tuple[str, bool],
-        constants: FilterConstants,
+        constants: NoiseAndCaps,
         key: str | None,
         body: Any,
     ) -> "Author":
@@ -100,7 +100,7 @@ class Author:
         return cls(name, counts, key, _digest(body), scope.principal.name)
 
     @classmethod
-    def source(cls, scope: Scope, name: str, constants: FilterConstants, key: str | None, body: Any) -> "Author":
+    def source(cls, scope: Scope, name: str, constants: NoiseAndCaps, key: str | None, body: Any) -> "Author":
         """Return the author for a source; settings of a judge with the same name do not count."""
         return cls(name, constants, key, _digest(body), scope.principal.name)
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from engram.context.errors import InvalidRequestError
-from engram.core.filter.constants import FilterConstants
+from engram.core.learning.noise_and_caps import NoiseAndCaps
 from engram.services.auth.scope import Scope
 from engram.storage.database import Database, Writer
 from engram.wings.facts.services import entity_merge, fact_learning
@@ -35,7 +35,7 @@ class GraphMergeService:
     an empty graph, the same is believed of them. Facts compete by the predicates of the graph that they come to.
     """
 
-    def __init__(self, database: Database, constants: FilterConstants, align: AlignmentService) -> None:
+    def __init__(self, database: Database, constants: NoiseAndCaps, align: AlignmentService) -> None:
         self._database = database
         self._constants = constants
         self._align = align

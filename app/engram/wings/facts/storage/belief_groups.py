@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from engram.core.filter.judge_standing import FULL_WEIGHT, NEWCOMERS
+from engram.core.learning.judge_standing import FULL_WEIGHT, NEWCOMERS
 from engram.storage.column_parameters import floats, integers
 from engram.storage.database import Reader, Writer
 from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, join_by_index

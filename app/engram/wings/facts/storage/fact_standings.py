@@ -2,7 +2,7 @@
 
 from datetime import date
 
-from engram.core.filter.judge_standing import JudgeStanding
+from engram.core.learning.judge_standing import JudgeStanding
 from engram.storage.database import Reader
 from engram.storage.feedback_log import judge_standings
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 
-from engram.api.retrieval.answer_schemas import CitationOut
+from engram.api.question.answer_schemas import CitationOut
 from engram.api.schemas import CollectionName, OnBehalfOf, Storable, TraceId, WarningOut
 from engram.core.text.passage_source import PassageSource
 from engram.services.auth.scope import Scope

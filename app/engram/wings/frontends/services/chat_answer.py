@@ -11,7 +11,7 @@ from engram.core.ranking.cosine_scale import rescale_cosines
 from engram.core.text.temporal import time_constraint
 from engram.providers.language import content_terms
 from engram.providers.llm import Llm
-from engram.services.answers.worded_answer import AnswerService, Citation, WordedAnswer
+from engram.services.answers.worded_answer import Citation, WordedAnswer, WordedAnswerService
 from engram.services.encoders.encoder import Encoder
 from engram.services.question.answer import Answer
 from engram.services.question.query import Fallback, Query
@@ -61,7 +61,7 @@ class ChatService:
         self,
         database: Database,
         encoder: Encoder,
-        answers: AnswerService,
+        answers: WordedAnswerService,
         questions: LongQuestions,
         llm: Llm | None,
     ) -> None:

@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from engram.core.filter.state_rows import SupportRows
+from engram.core.learning.state_rows import SupportRows
 from engram.services.feedback_log import log_replay
 from engram.services.revocation.derived_state import DerivedState, Report
 from engram.storage.corpus import collections

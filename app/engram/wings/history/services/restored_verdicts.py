@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from engram.core.filter.constants import FilterConstants
-from engram.core.filter.states import RECALL, Audit, AuditRows, JudgedText, question_hash
+from engram.core.learning.noise_and_caps import NoiseAndCaps
+from engram.core.learning.states import RECALL, Audit, AuditRows, JudgedText, question_hash
 from engram.services.effects.question_memory_effect import label_event
 from engram.services.effects.weight_effect import WeightPriors, compute_terms, place_events
 from engram.services.verdict.learn import BatchEffect, PrepareEffect, VerdictBatch
@@ -130,7 +130,7 @@ def _audit(
     reader: Reader,
     copy: Copy,
     events: Sequence[PendingEvent],
-    constants: Mapping[int, FilterConstants],
+    constants: Mapping[int, NoiseAndCaps],
     questions: Mapping[int, int],
 ) -> AuditRows:
     """Return the events' audits of existing sentences, with gains left for the replay."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from engram.core.filter.constants import FilterConstants
+from engram.core.learning.noise_and_caps import NoiseAndCaps
 from engram.storage.database import Reader, Writer
 from engram.storage.revocation.copied_rows import Copy, build_copy_statement, build_source_join
 from engram.storage.row_lookups import alias_rows, id_rows, join_by_index
@@ -28,7 +28,7 @@ class RevokedSince:
     id: int
     question: str
     question_id: int
-    constants: FilterConstants
+    constants: NoiseAndCaps
 
 
 def list_revoked_since(reader: Reader, source: int, until: datetime) -> list[RevokedSince]:
@@ -49,7 +49,7 @@ def list_revoked_since(reader: Reader, source: int, until: datetime) -> list[Rev
             id=row.id,
             question=row.question,
             question_id=row.question_id,
-            constants=FilterConstants(
+            constants=NoiseAndCaps(
                 positive=row.observation_noise_positive,
                 negative=row.observation_noise_negative,
                 process=row.process_noise,

@@ -21,7 +21,7 @@ from engram.api.work_threads import WorkSlots, WorkThreads
 from engram.context.errors import MalformedRequestError
 from engram.services.corpus.passage_intake import PassageReception
 from engram.wings.importing.conversion.documents import Conversion
-from engram.wings.importing.services.document_conversion import DocumentsService
+from engram.wings.importing.services.document_conversion import DocumentConversion
 
 MOST_CONVERSIONS = 2
 CONVERSION_THREADS = WorkThreads("engram-documents", MOST_CONVERSIONS)
@@ -95,7 +95,7 @@ class ReceivedFile:
 async def ingest_file(
     request: Request,
     response: Response,
-    documents: DocumentsService,
+    documents: DocumentConversion,
     reception: PassageReception,
     file: ReceivedFile,
 ) -> AcceptedDocument:
@@ -114,7 +114,7 @@ async def ingest_file(
 
 
 def _stage_passages(
-    documents: DocumentsService, reception: PassageReception, file: ReceivedFile, client_left: Callable[[], bool]
+    documents: DocumentConversion, reception: PassageReception, file: ReceivedFile, client_left: Callable[[], bool]
 ) -> Conversion:
     """Convert a document, then stage its passages; given up once the client leaves while it is converted."""
     conversion = documents.convert(

@@ -23,7 +23,7 @@ LIBRARIES = (
 )
 
 
-class DocumentsService:
+class DocumentConversion:
     """Converts documents, each in a process of its own.
 
     A process per document costs some milliseconds and keeps what one tenant sends away from the next one's.

@@ -6,8 +6,8 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictInt
 
-from engram.api.learning.schemas import KeyStatus
 from engram.api.schemas import MAX_ID, Model, ResponseModel, Whole
+from engram.api.verdict.schemas import KeyStatus
 from engram.core.passage_keys.key_text import KeyBuilding
 
 ROLLBACK_EXAMPLES: list[JsonValue] = [{"generation": 0}, {"generation": 3}]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.filter.kalman import Floats, StateUpdate, cap_gains, kalman_gain, posterior_perplexity
+from engram.core.learning.kalman import Floats, StateUpdate, cap_gains, kalman_gain, posterior_perplexity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

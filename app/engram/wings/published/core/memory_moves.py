@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engram.core.filter.gain_budget import Ids
-from engram.core.filter.observations import Observations, Wave, move_states
-from engram.core.filter.states import AUDITED, CHANNELS, AuditRows, Vector
-from engram.core.filter.steps import BatchObservations
+from engram.core.learning.gain_budget import Ids
+from engram.core.learning.observations import Observations, Wave, move_states
+from engram.core.learning.states import AUDITED, CHANNELS, AuditRows, Vector
+from engram.core.learning.steps import BatchObservations
 from engram.wings.published.core.memory_filter import MemoryUpdate, normalise_directions, update_memories
 from engram.wings.published.core.memory_states import MemoryRows
 

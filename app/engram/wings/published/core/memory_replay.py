@@ -1,4 +1,4 @@
-"""Memories as the log says they are, by the engine that workers use; see ``core.filter.state_replay``."""
+"""Memories as the log says they are, by the engine that workers use; see ``core.learning.state_replay``."""
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.filter.caps import JudgeStatements
-from engram.core.filter.observations import add_judgements
-from engram.core.filter.state_replay import (
+from engram.core.learning.caps import JudgeStatements
+from engram.core.learning.observations import add_judgements
+from engram.core.learning.state_replay import (
     LeftOutEvent,
     ReplayedState,
     ReplayStep,
@@ -16,7 +16,7 @@ from engram.core.filter.state_replay import (
     find_corrections,
     read_batches,
 )
-from engram.core.filter.states import CHANNELS, Audit, Vector
+from engram.core.learning.states import CHANNELS, Audit, Vector
 from engram.wings.published.core.memory_moves import Directions, move_memories
 from engram.wings.published.core.memory_states import MemoryRows, SentenceMemory
 

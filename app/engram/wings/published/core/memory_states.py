@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engram.core.filter.caps import UNTOUCHED, GainBudget
-from engram.core.filter.gain_budget import Ids
-from engram.core.filter.kalman import Floats
-from engram.core.filter.state_rows import RemainingShares, make_gain_budget
-from engram.core.filter.states import CHANNELS, Vector
+from engram.core.learning.caps import UNTOUCHED, GainBudget
+from engram.core.learning.gain_budget import Ids
+from engram.core.learning.kalman import Floats
+from engram.core.learning.state_rows import RemainingShares, make_gain_budget
+from engram.core.learning.states import CHANNELS, Vector
 
 
 @dataclass(frozen=True, slots=True)

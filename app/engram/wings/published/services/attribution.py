@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engram.core.filter.logged_verdict import Expansion
+from engram.core.learning.logged_verdict import Expansion
 from engram.core.passage_keys import query_vector
 from engram.providers.language import question_terms
 from engram.services.encoders.encoder import Encoder
@@ -15,8 +15,8 @@ from engram.storage.corpus.collections import Collection
 from engram.storage.database import Database, Reader, Writer
 from engram.storage.feedback_log import logged_verdicts
 from engram.storage.feedback_log.feedback_events import PendingEvent
-from engram.storage.retrieval import passages_by_key
-from engram.storage.retrieval.query_focus import GraphLimits, Vector
+from engram.storage.question import passages_by_key
+from engram.storage.question.query_focus import GraphLimits, Vector
 from engram.wings.published.core import evolution as core
 from engram.wings.published.core.evolution import KeyRules, Saturation
 from engram.wings.published.services.expansion_validation import ExpansionValidation

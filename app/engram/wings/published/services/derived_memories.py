@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from engram.core.filter.states import CHANNELS, TASK
+from engram.core.learning.states import CHANNELS, TASK
 from engram.services.revocation.derived_state import DerivedState, Report
 from engram.services.revocation.verification_findings import Findings, values
 from engram.storage.corpus import collections

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from engram.core.filter.logged_verdict import GENERATION_THRESHOLD, LoggedVerdict
+from engram.core.learning.logged_verdict import GENERATION_THRESHOLD, LoggedVerdict
 from engram.storage.feedback_log.feedback_events import PendingEvent
 from engram.wings.published.core.paper_profile import PAPER
 

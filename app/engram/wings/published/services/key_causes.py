@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from engram.core.passage_keys.key_effect import KeyEffect
 from engram.services.question.trace import Cause, KeyCause, KeyTrace, KeyUnitTrace
 from engram.storage.database import Reader
-from engram.storage.retrieval.query_focus import Focus
+from engram.storage.question.query_focus import Focus
 from engram.wings.published.storage import key_credits, key_history, served_keys
 from engram.wings.published.storage.served_keys import ServedKey, UnitVerdict
 

@@ -5,7 +5,7 @@ from itertools import groupby
 
 import numpy as np
 
-from engram.core.filter.states import Vector
+from engram.core.learning.states import Vector
 from engram.wings.published.core import evolution as core
 from engram.wings.published.core.evolution import KeyRules
 from engram.wings.published.storage.evolved_keys import Base, EvolvedKey

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from engram.core.filter.state_replay import ReplayedState
+from engram.core.learning.state_replay import ReplayedState
 from engram.services.feedback_log import log_replay
 from engram.storage.database import Reader, Writer
 from engram.storage.feedback_log import audit_rows

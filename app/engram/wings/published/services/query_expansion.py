@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from engram.context.errors import LlmError, LlmNotConfiguredError
-from engram.core.filter.logged_verdict import Expansion
+from engram.core.learning.logged_verdict import Expansion
 from engram.providers.language import question_terms, surface_words, terms
 from engram.providers.llm import Llm
 from engram.services.auth.scope import Scope
@@ -19,7 +19,7 @@ from engram.storage.corpus import current_vectors, lexical_index, passages
 from engram.storage.corpus.collections import Collection
 from engram.storage.corpus.passages import StoredPassage
 from engram.storage.database import Database
-from engram.storage.retrieval.query_focus import Focus, GraphLimits
+from engram.storage.question.query_focus import Focus, GraphLimits
 from engram.wings.published.core import expansion
 from engram.wings.published.core.expansion import Method
 from engram.wings.published.llm import expansion_model

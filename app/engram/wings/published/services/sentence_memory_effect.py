@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from engram.core.filter.states import TASK, TIME, AuditRows
+from engram.core.learning.states import TASK, TIME, AuditRows
 from engram.services.effects.question_memory_effect import observe_moves
 from engram.services.verdict.learn import BatchEffect, VerdictBatch
 from engram.storage.database import Writer

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engram.core.filter.judge_standing import FULL_WEIGHT
-from engram.core.filter.logged_verdict import Expansion
+from engram.core.learning.judge_standing import FULL_WEIGHT
+from engram.core.learning.logged_verdict import Expansion
 from engram.storage.database import Reader, Writer
 from engram.storage.feedback_log import logged_verdicts
 from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, join_by_index

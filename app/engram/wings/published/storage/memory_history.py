@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from engram.core.filter.states import TASK, TIME, Vector
+from engram.core.learning.states import TASK, TIME, Vector
 from engram.storage.database import Reader
 from engram.storage.feedback_log.audit_rows import AUDIT_COLUMNS, audit_of
 from engram.storage.feedback_log.replay_history import EVENT_COLUMNS, EVENT_OF_AUDIT, PAGE, read_event

@@ -9,8 +9,8 @@ import numpy as np
 from engram.core.ranking.propagation import ChannelMemories, ReachedSentences
 from engram.storage.column_parameters import decode_column
 from engram.storage.database import Reader
-from engram.storage.retrieval import graph_hops
-from engram.storage.retrieval.query_focus import Focus
+from engram.storage.question import graph_hops
+from engram.storage.question.query_focus import Focus
 from engram.storage.row_lookups import id_rows, join_by_index, join_once
 
 _VECTORS = {"task": "q", "time": "q_time"}

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from engram.core.filter.caps import UNTOUCHED, GainBudget
+from engram.core.learning.caps import UNTOUCHED, GainBudget
 from engram.storage.column_parameters import Numbers, Vectors, decode_column, decode_vectors, integers
 from engram.storage.database import Reader, Writer
 from engram.storage.feedback_log.audit_rows import CHANNEL_NAME

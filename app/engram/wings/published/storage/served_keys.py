@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from engram.storage.database import Reader
 from engram.storage.half_vectors import halve
-from engram.storage.retrieval.query_focus import Focus
+from engram.storage.question.query_focus import Focus
 from engram.storage.row_lookups import WANTED_IDS, id_rows, join_by_index
 
 

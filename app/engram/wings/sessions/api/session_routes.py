@@ -20,9 +20,9 @@ from engram.api.dependencies import (
     ResourceAccess,
     needs,
 )
-from engram.api.learning.routes import admit_judge, format_receipt
 from engram.api.operations import operation
 from engram.api.schemas import OnBehalfOfQuery
+from engram.api.verdict.routes import admit_judge, format_receipt
 from engram.composition.container import Application
 from engram.core.auth.access_keys import JUDGE, QUERY
 from engram.services.auth.scope import LOCAL, Scope

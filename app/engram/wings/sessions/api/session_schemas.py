@@ -6,10 +6,8 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictInt
 
-from engram.api.learning.references import SentenceList, to_named_sentence
-from engram.api.learning.schemas import FeedbackOut, VerdictIn
 from engram.api.passage_source_schema import PassageSourceOut
-from engram.api.retrieval.question_schemas import ArmIn
+from engram.api.question.question_schemas import ArmIn
 from engram.api.schemas import (
     DEFAULT_COLLECTION,
     CollectionName,
@@ -23,6 +21,8 @@ from engram.api.schemas import (
     TraceId,
     Whole,
 )
+from engram.api.verdict.references import SentenceList, to_named_sentence
+from engram.api.verdict.schemas import FeedbackOut, VerdictIn
 from engram.core.budget import Budget
 from engram.services.verdict.verdict import NamedSentence
 from engram.wings.sessions.api.option_schemas import OptionsIn

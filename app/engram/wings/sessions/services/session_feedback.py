@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from engram.context.errors import NotFoundError
-from engram.core.filter.logged_verdict import Expansion, LoggedVerdict
+from engram.core.learning.logged_verdict import Expansion, LoggedVerdict
 from engram.core.ranking.coverage import content_words
 from engram.core.text.words import normalise_words
 from engram.services.auth.scope import Scope
@@ -23,8 +23,8 @@ from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram.services.verdict.verdict_service import VerdictService
 from engram.storage.corpus import passages
 from engram.storage.database import Database
-from engram.storage.retrieval import episodes
-from engram.storage.retrieval.episodes import EpisodeAnswer
+from engram.storage.question import episodes
+from engram.storage.question.episodes import EpisodeAnswer
 from engram.wings.sessions.core.session import Round
 from engram.wings.sessions.services.session_state import SessionState
 

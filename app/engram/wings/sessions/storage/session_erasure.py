@@ -15,7 +15,7 @@ What says of which passages they may be made is the session. So the words go wit
 from collections.abc import Mapping, Sequence
 from uuid import UUID, uuid4
 
-from engram.core.filter.states import question_hash
+from engram.core.learning.states import question_hash
 from engram.storage.corpus import collections
 from engram.storage.corpus.current_vectors import renew_question_version
 from engram.storage.database import Writer

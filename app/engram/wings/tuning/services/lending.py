@@ -8,7 +8,7 @@ readers lends nothing.
 from dataclasses import dataclass
 
 from engram.context.errors import InvalidRequestError
-from engram.core.filter.states import question_hash
+from engram.core.learning.states import question_hash
 from engram.storage.corpus import current_vectors, reader_sets
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Reader

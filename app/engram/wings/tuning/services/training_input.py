@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engram.core.filter.states import question_hash
+from engram.core.learning.states import question_hash
 from engram.core.ranking.question_memory import compute_reliability, net_rejection, net_support
 from engram.providers.embedder.question_tuning import QuestionTuning
 from engram.storage.corpus.collections import Collection

@@ -17,7 +17,7 @@ from engram.storage.database import Administrator, Database
 from engram.storage.maintenance import vector_indexes
 from engram.storage.maintenance.schema_standing import load_standing
 from engram.storage.moved_collections import ARRIVING, MOVED, MOVING, SWITCHED, build_move_error
-from engram.storage.retrieval import episode_partitions
+from engram.storage.question import episode_partitions
 from engram.wings.upkeep.services.backup_service import Progress, ignore_progress
 from engram.wings.upkeep.services.held_locks import exclude_upkeep
 from engram.wings.upkeep.storage import collection_moves

@@ -11,11 +11,11 @@ from itertools import groupby, islice
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.filter import state_replay as core
-from engram.core.filter.caps import find_weight_limit, select_within_limit
-from engram.core.filter.judge_standing import NEWCOMERS
-from engram.core.filter.state_replay import ReplayStep
-from engram.core.filter.states import Support
+from engram.core.learning import state_replay as core
+from engram.core.learning.caps import find_weight_limit, select_within_limit
+from engram.core.learning.judge_standing import NEWCOMERS
+from engram.core.learning.state_replay import ReplayStep
+from engram.core.learning.states import Support
 from engram.core.ranking.question_memory import net_rejection, net_support
 from engram.core.ranking.sufficiency import compute_mean
 from engram.core.ranking.weight_beliefs import PriorIdentity, WeightBelief, WeightEvidence, build_empty_evidence
@@ -28,7 +28,7 @@ from engram.storage.corpus import current_vectors
 from engram.storage.database import Reader
 from engram.storage.learning import learned_weights
 from engram.storage.learning.question_supports import PastSupport
-from engram.storage.retrieval.query_focus import Focus
+from engram.storage.question.query_focus import Focus
 from engram.wings.published.core.memory_replay import replay_memories
 from engram.wings.published.services import memory_rewriting
 from engram.wings.published.storage import memory_history

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import accumulate, islice
 
-from engram.core.filter import state_replay as core
-from engram.core.filter.state_replay import Step
-from engram.core.filter.states import PERPLEXITY_BEFORE_VERDICTS, RECALL, SUPPORT_BEFORE_VERDICTS
+from engram.core.learning import state_replay as core
+from engram.core.learning.state_replay import Step
+from engram.core.learning.states import PERPLEXITY_BEFORE_VERDICTS, RECALL, SUPPORT_BEFORE_VERDICTS
 from engram.services.auth.scope import Scope
 from engram.services.feedback_log import log_replay
 from engram.storage.corpus import collections

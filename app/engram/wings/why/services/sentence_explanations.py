@@ -7,7 +7,7 @@ from itertools import groupby
 from uuid import UUID
 
 from engram.context.errors import NotFoundError
-from engram.core.filter.states import Vector
+from engram.core.learning.states import Vector
 from engram.services.auth.scope import Scope
 from engram.services.encoders.encoder import Encoder
 from engram.storage.corpus import current_vectors

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from engram.storage.column_parameters import decode_vectors, integers
 from engram.storage.database import Reader
-from engram.storage.retrieval.episodes import SUFFICIENCY
+from engram.storage.question.episodes import SUFFICIENCY
 from engram.storage.row_lookups import WANTED_IDS, join_by_index
 
 NEAREST_PASSAGES = 5

@@ -10,8 +10,8 @@ from engram.storage.feedback_log.audit_rows import read_evidence
 from engram.storage.half_vectors import HALVED_QUESTION
 from engram.storage.judge_days import DAY
 from engram.storage.learning.question_supports import build_seen_condition
-from engram.storage.retrieval.nearest_neighbours import nearness
-from engram.storage.retrieval.query_focus import Focus
+from engram.storage.question.nearest_neighbours import nearness
+from engram.storage.question.query_focus import Focus
 from engram.storage.row_lookups import WANTED_IDS, join_by_index
 
 _APPLIED = join_by_index("feedback_event event", "event.id = audit.event_id AND event.status = 'applied'")

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engram.core.filter.states import Vector
+from engram.core.learning.states import Vector
 from engram.storage.database import Reader
 from engram.storage.half_vectors import unhalve
 from engram.storage.row_lookups import WANTED_IDS, join_by_index
