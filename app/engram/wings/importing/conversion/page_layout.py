@@ -95,6 +95,7 @@ class _Layout:
         self._text = text
         self._raw = library("pypdfium2.raw")
         self._turns = 0  # of the letters whose places are asked for
+        self._known_segments: dict[tuple[int, int], list[_Segment]] = {}
         self._lines: list[_Line] = []
         at = 0
         for words in whole.split("\r\n"):
@@ -247,8 +248,11 @@ class _Layout:
         return _BOLD.search(name.value) is not None
 
     def _segments(self, at: int, line: str) -> list[_Segment]:
-        """The words of a line, those together that only a space parts."""
-        segments: list[_Segment] = []
+        """The words of a line, those together that only a space parts. A line is held against several above it."""
+        segments = self._known_segments.get((at, self._turns))
+        if segments is not None:
+            return segments
+        segments = self._known_segments[at, self._turns] = []
         size = self._size(at)
         for word in _WORD.finditer(line):
             first, last = self._box(at + word.start()), self._box(at + word.end() - 1)
@@ -275,8 +279,10 @@ class _Layout:
 
     def _find_raised(self, at: int, word: str) -> int:
         """Find where the raised end of a word begins; 0 if none of it is raised."""
-        line, least = self._baseline(at), _RAISE * self._size(at)
-        return next((n for n in range(1, len(word)) if self._baseline(at + n) - line > least), 0)
+        least = self._baseline(at) + _RAISE * self._size(at)
+        if self._baseline(at + len(word) - 1) <= least:
+            return 0
+        return next(n for n in range(1, len(word)) if self._baseline(at + n) > least)
 
     def _baseline(self, at: int) -> float:
         """The height of the line that a letter stands on."""
