@@ -205,7 +205,8 @@ def _expect_votes(
 ) -> AskedQuestions:
     """Tell which votes on asked questions are right, by how near these come to judged ones.
 
-    They count as far as judged questions repeat a need more rarely than asked ones surely do.
+    They count as far as judged questions repeat a need more rarely than asked ones surely do, and as far as there
+    are judged questions with other evidence to compare them with.
 
     Args:
         repeated_share: share of judged questions whose need was judged twice.
@@ -220,7 +221,8 @@ def _expect_votes(
     apart = judged.build_features(disjoint, spread.shares)[nearest_apart]
     features = asked.build_features(asked.places_by_row, spread.shares)
     needs = learn_repeated_needs(apart, features[[places[0] for places in asked.places_by_row.values()]])
-    weight = max(0.0, 1.0 - repeated_share / needs.least_share)
+    known_share = len(nearest_apart) / (len(nearest_apart) + PRIOR_PAIRS)
+    weight = known_share * max(0.0, 1.0 - repeated_share / needs.least_share)
     if not weight:
         return NONE_ASKED
     placed = spread.place(asked.vectors)
