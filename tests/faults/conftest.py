@@ -129,7 +129,7 @@ def working(settings: Settings, places: Servers, heavy: Heavy, monkeypatch: pyte
     monkeypatch.setattr("engram.runtime.worker.BLOCK_MS", 50)
     monkeypatch.setattr("engram.runtime.worker.RETRY_SECONDS", 0.1)
     monkeypatch.setattr("engram.runtime.worker.JOB_POLL_SECONDS", 0.05)
-    monkeypatch.setattr("engram.runtime.worker.Worker._maintain", lambda _: time.sleep(0.05))
+    monkeypatch.setattr("engram.runtime.worker.Worker._maintain_indexes", lambda _: time.sleep(0.05))
 
     @contextmanager
     def run(constants: Mapping[str, object] | None = None, **changed: object) -> Iterator[Application]:

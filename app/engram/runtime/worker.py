@@ -31,7 +31,7 @@ GATHER_SECONDS = 0.5
 SWEEP_SECONDS = 5.0
 WING_SWEEP_SECONDS = 5.0
 """How often verdicts are looked for whose wake-up was lost, and wings do what is due."""
-MAINTENANCE_SECONDS = 600.0
+INDEXES_SECONDS = 600.0
 """How often vector indexes are looked at."""
 JOB_POLL_SECONDS = 0.5
 ABANDONED_SECONDS = 60.0
@@ -47,7 +47,7 @@ RETRY_SECONDS = 1.0
 
 
 class Worker:
-    """Loops until stopped: feedback in this thread; jobs, index maintenance and the sweep of each wing in others.
+    """Loops until stopped: feedback in this thread, and in others jobs, what ``run`` lists, and each wing's sweep.
 
     Feedback and jobs finish the batch in hand; an index that is being built anew is given up.
     """
@@ -59,7 +59,7 @@ class Worker:
         self._postponed_wakes: list[Wake] = []
         self._swept = 0.0
         self._learn_due = 0.0
-        self._maintenance_due = 0.0
+        self._indexes_due = 0.0
         self._abandoned_due = 0.0
 
     def stop(self) -> None:
@@ -77,7 +77,7 @@ class Worker:
             "kinds": self._tell_kinds,
             "levels": self._measure_levels,
             "closing": self._remove_closed,
-            "maintenance": self._maintain,
+            "maintenance": self._maintain_indexes,
         }
         for name, sweep in self._app.list_wing_sweeps().items():
             beside[f"wing {name}"] = partial(self._sweep_wing, sweep)
@@ -220,11 +220,11 @@ class Worker:
         self._app.maintenance.closing.run(self._stopping.is_set)
         self._stopping.wait(CLOSING_SECONDS)
 
-    def _maintain(self) -> None:
-        if self._stopping.wait(max(0.0, self._maintenance_due - time.monotonic())):
+    def _maintain_indexes(self) -> None:
+        if self._stopping.wait(max(0.0, self._indexes_due - time.monotonic())):
             return
         # Set before the run: one that fails is not tried again at once, as a build takes much of a machine.
-        self._maintenance_due = time.monotonic() + MAINTENANCE_SECONDS
+        self._indexes_due = time.monotonic() + INDEXES_SECONDS
         self._app.maintenance.indexes.run(should_stop=self._stopping.is_set)
 
     def _sweep_wing(self, sweep: Callable[[Callable[[], bool]], object]) -> None:

@@ -49,5 +49,5 @@ def explore(
     nearest = exploration_candidates.find_nearest_sentences(reader, focus.collection.id, focus.vector, ids)
     drawn = [(passage, score) for passage, score in drawn if passage in nearest]
     kept_count = len(chosen.best) - len(drawn)
-    displaced = frozenset(passage for passage, _ in chosen.best[kept_count:])
+    displaced = chosen.displaced.union(passage for passage, _ in chosen.best[kept_count:])
     return ShownPassages([*chosen.best[:kept_count], *drawn], nearest, displaced)
