@@ -114,9 +114,10 @@ def test_a_general_corpus_takes_one_more_to_compare_titles_and_sentences(http: T
 def test_a_name_that_no_entity_bears_is_embedded_between_two_connections(http: TestClient, taught: str) -> None:
     body = {"hops": 1, "arm": {"memory": "off"}}
     known = record_query(http, taught, **body)
-    scope, words, looked, read, written = record_query(http, taught, UNKNOWN, **body).connections
-    assert (len(scope), len(looked), written) == (SCOPE, OPENED, ["INSERT"])
-    assert len(words) == WORDS + 1, "spellings near the name that the collection does not have"
+    first = record_query(http, taught, UNKNOWN, first=True, **body).connections
+    assert len(first[1]) == WORDS + 1, "spellings near the name that the collection does not have"
+    scope, looked, read, written = record_query(http, taught, UNKNOWN, **body).connections
+    assert (len(scope), len(looked), written) == (SCOPE, OPENED, ["INSERT"]), "it is known to have none"
     left = OPENED - ALIGNED - HOP - SPACE
     assert len(read) == len(known.connections[1]) - left + 2, "the two names' nearest entities"
 
