@@ -32,7 +32,7 @@ AUDITED = (*CHANNELS, RECALL)
 SUPPORT_BEFORE_VERDICTS = 0.0
 """Support of a question by a sentence that is believed before any verdict on both, in [0, 1]."""
 PERPLEXITY_BEFORE_VERDICTS = 1.0
-"""Perplexity before any verdict, in (0, 1]: how little the belief weighs against the first one."""
+"""Perplexity before any verdict. It is 1, as ``weigh_verdicts`` has it."""
 LEAST_LIKENESS = 1e-9
 """Likeness of a text that was revised often, at least: observation noise is divided by it."""
 

@@ -7,7 +7,7 @@ from engram.storage.database import Reader
 
 NAMES = ("principal", "judge")
 """Columns that name a person, in tables of the core and of wings."""
-LEFT_OUT_TYPES = ("vector", "bytea", "_float8", "_float4")
+LEFT_OUT_TYPES = ("vector", "halfvec", "bytea", "_float8", "_float4")
 
 
 def list_tables(reader: Reader, columns: Sequence[str]) -> dict[str, list[str]]:
