@@ -54,7 +54,7 @@ STAGES: tuple[tuple[Any, str, str], ...] = (
     (search, "align_mentions", "align"),
     (candidates, "_find_candidates", "candidates"),
     (candidates, "_compute_base_features", "base ranking"),
-    (ranking, "_build_reranking_pool", "complementarity"),
+    (ranking, "_build_pool", "complementarity"),
     (ranking, "estimate_sufficiency", "sufficiency"),
     (ranking, "_compute_beliefs", "weights"),
     (search, "rank", "rank, the rest"),
