@@ -173,7 +173,7 @@ class TestFilter:
         )
         assert [passage["passage_id"] for passage in compared["passages"]] == ["a"]
         nothing = run_lines(cli, "query", "Titan?", "-c", collection, "--filter", "topic=cooking")
-        assert nothing[1].startswith(f"Of 2 passages of {collection} none that is near the question has metadata")
+        assert nothing[1].startswith(f"No passage of {collection} near the question (2 in all) has metadata")
 
 
 class TestEmptyAnswers:

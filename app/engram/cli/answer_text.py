@@ -96,7 +96,7 @@ def explain_empty_answer(client: Client, answer: Mapping[str, Any], sought: Mapp
         )
     if sought is not None:
         return (
-            f"Of {count_noun(passage_count, 'passage')} of {name} none that is near the question has metadata with "
+            f"No passage of {name} near the question ({passage_count} in all) has metadata with "
             f"{json.dumps(sought, ensure_ascii=False)}: see the metadata of one with engram passage list -c {name}."
         )
     return (

@@ -33,13 +33,13 @@ from engram.api.openapi_links import FLOWS, link
 from engram.api.origin_checks import AllowedOrigins, Origins
 from engram.api.person_header import PersonHeader
 from engram.api.problem_document import Problem
-from engram.api.question import routes as retrieval_routes
+from engram.api.question import routes as question_routes
 from engram.api.refusals import Refusals
 from engram.api.request_telemetry import HEADER, TelemetryMiddleware
 from engram.api.root_path import RootPathMiddleware
 from engram.api.throttle import UNLIMITED_PATHS, Bounds, Throttle
 from engram.api.verdict import judge_routes
-from engram.api.verdict import routes as learning_routes
+from engram.api.verdict import routes as verdict_routes
 from engram.api.work_threads import WorkThreads
 from engram.composition.container import Application
 from engram.composition.wings import Wing, list_installed_wings
@@ -55,8 +55,8 @@ LARGE_BODIES = re.compile(r"/passages|/documents(:compare)?|/api/v1/(files/|know
 ROUTERS = tuple(
     module.router
     for module in (
-        retrieval_routes,
-        learning_routes,
+        question_routes,
+        verdict_routes,
         judge_routes,
         erasure_routes,
         corpus_routes,

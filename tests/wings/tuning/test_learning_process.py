@@ -23,7 +23,7 @@ def test_a_process_learns_the_same() -> None:
     assert trial.adapter.to_bytes() == again.adapter.to_bytes()
     expected = try_tuning(TRAINING.weights, TRAINING.samples, [], OPTIONS, PERMISSIVE)
     assert trial.acceptance == expected.acceptance
-    for name, learned in expected.adapter.arrays.items():  # arrays that lie elsewhere in memory are summed otherwise
+    for name, learned in expected.adapter.arrays.items():  # elsewhere in memory, sums round otherwise
         assert np.allclose(trial.adapter.arrays[name], learned, atol=1e-6)
 
 

@@ -1,1 +1,1 @@
-"""Kalman filter: verdicts, how they update what was learned, daily limits of judges, replay."""
+"""Learning: verdicts, how they move states (a Kalman filter), daily limits of judges, replay."""

@@ -1,1 +1,1 @@
-"""Answers in words, with citations."""
+"""What is made of answers: words with citations, lists of several collections, stored answers, context."""

@@ -1,1 +1,1 @@
-"""Judges: how much each counts, the verdicts that each gave, and the language model that is one."""
+"""Judges: how much each counts, verdicts given or parked, and the language model that is one."""

@@ -1,1 +1,1 @@
-"""Health of a deployment: indexes, statistics, readiness."""
+"""What workers repeat and operators start: indexes, statistics, levels, retention, re-embedding; readiness."""

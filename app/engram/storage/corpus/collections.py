@@ -118,7 +118,7 @@ class Collection:
         newer_half_life_days: days after which half of its texts hold no more; None: age does not count.
         level: below which answers are withheld, as its own passages tell; None: not measured.
         created_at: when it was made; None: not read from the database.
-        keys_version: another one after each change of its passages' texts; None: not read from the database.
+        keys_version: another one after each change of its passages, their keys or readers; None: not read.
         is_whole: whether counts are of all that it holds; False: of what a caller sees of it.
     """
 

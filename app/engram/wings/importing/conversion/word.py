@@ -23,8 +23,8 @@ _OFF = ("0", "false", "off")
 _UNREAD = re.compile(
     rb'vanish|<(?:\w+:)?(?:fldSimple|bdo|dir|cr|ptab|ruby|ddList|position)\b|type="(?:page|column)"'
 )
-_FIELD = re.compile(rb'fldCharType="(\w)')
 """What mammoth does not read as Word shows it."""
+_FIELD = re.compile(rb'fldCharType="(\w)')
 
 
 def docx(source: str, data: bytes, limits: ConversionLimits) -> Document:

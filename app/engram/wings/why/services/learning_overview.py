@@ -181,12 +181,12 @@ def _compute_states_without(
         ways[support.without] = (state.perplexity, state.support)
     touched = {(step.recorded.sentence_id, step.recorded.channel) for step in [*moves, *words]
                if step.event.id == event_id}  # fmt: skip
-    unjudged = PERPLEXITY_BEFORE_VERDICTS, SUPPORT_BEFORE_VERDICTS
+    begun |= {(sentence, RECALL): (PERPLEXITY_BEFORE_VERDICTS, SUPPORT_BEFORE_VERDICTS) for sentence in alive}
     states = []
     for sentence, channel in sorted(states_without.keys() & touched):
         ways = states_without[sentence, channel]
         now = ways[None]
-        without = ways.get(event_id, begun.get((sentence, channel), unjudged))
+        without = ways.get(event_id, begun.get((sentence, channel), (1.0, 0.0)))
         name = names[sentence]
         states.append(
             StateWithout(
