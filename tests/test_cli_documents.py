@@ -39,17 +39,53 @@ def test_a_person_says_what_replaces_a_document_and_takes_it_back(cli: Cli, fees
     assert "replaced by" not in cli(*question).stdout
 
 
-def test_readers_of_documents_are_set(cli: Cli, fees: str) -> None:
-    for named, shown in (
-        ("group:hr,user:ana", "group:hr, user:ana"),
-        ("nobody", "nobody"),
-        ("everyone", "everyone"),
-    ):
-        done = cli("document", "readers", named, OLD, NEW, "-c", fees)
-        assert done.stdout.splitlines() == [f"{OLD}: read by {shown}", f"{NEW}: read by {shown}"]
-        listed = json.loads(cli("document", "list", "-c", fees, "--json").stdout)["documents"]
-        expected = {"nobody": [], "everyone": None}.get(named, named.split(","))
-        assert [one["readers"] for one in listed] == [[expected], [expected]]
+@pytest.mark.parametrize(
+    ("named", "shown", "listed"),
+    [
+        ("group:hr,user:ana", "group:hr, user:ana", ["group:hr", "user:ana"]),
+        ("user:ana, group:hr", "group:hr, user:ana", ["group:hr", "user:ana"]),
+        ("nobody", "nobody", []),
+        ("everyone", "everyone", None),
+    ],
+)
+def test_readers_of_documents_are_set(
+    cli: Cli, fees: str, named: str, shown: str, listed: list[str] | None
+) -> None:
+    changed = 0 if listed is None else 1
+    done = cli("document", "readers", named, OLD, NEW, "-c", fees)
+    assert done.stdout.splitlines() == [
+        f"{source}: {changed} passage{'s' * (not changed)} changed to be read by {shown}" for source in (OLD, NEW)
+    ]
+    documents = json.loads(cli("document", "list", "-c", fees, "--json").stdout)["documents"]
+    assert [one["readers"] for one in documents] == [[listed], [listed]]
+
+
+def test_who_sees_a_part_of_a_document_is_told_of_that_part(
+    cli: Cli, env: dict[str, str], ingest: Ingest, collection: str
+) -> None:
+    ingest(
+        {"id": "plan.md#1", "document": "plan.md", "text": "All know the plan.", "readers": ["group:staff"]},
+        {"id": "plan.md#2", "document": "plan.md", "text": "Its price is ten.", "readers": ["group:hr"]},
+    )
+    grants = ("--scope", "read", "--scope", "ingest", "--principal", "group:staff")
+    key = cli("access", "create-key", "staff", *grants, **env).stdout.strip()
+    done = cli("document", "readers", "everyone", "plan.md", "-c", collection, ENGRAM_ACCESS_KEY=key)
+    assert done.stdout == "plan.md: 1 passage changed to be read by everyone\n", done.stderr
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_documents_whose_readers_are_set_are_named_before_one_that_fails(
+    cli: Cli, fees: str, *, as_json: bool
+) -> None:
+    done = cli("document", "readers", "nobody", OLD, "gone.md", NEW, "-c", fees, *["--json"] * as_json)
+    assert (done.returncode, "gone.md" in done.stderr) == (1, True)
+    named = [one["source"] for one in json.loads(done.stdout)] if as_json else done.stdout.split(":")[:1]
+    assert named == [OLD]
+
+
+def test_what_is_no_reader_is_refused(cli: Cli, fees: str) -> None:
+    done = cli("document", "readers", "group:hr; user:ana", OLD, "-c", fees)
+    assert (done.returncode, "commas" in done.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("options", [[], ["--replaced-by", NEW, "--not-replaced"]], ids=["nothing", "both"])

@@ -9,7 +9,17 @@ import typer
 from engram.cli.command_groups import document_group
 from engram.cli.http_client import Client, build_path
 from engram.cli.service_commands import service_command
-from engram.cli.terminal import CollectionOption, say, say_table
+from engram.cli.terminal import (
+    CollectionOption,
+    JsonOption,
+    UrlOption,
+    format_count,
+    open_client,
+    say,
+    say_json,
+    say_table,
+)
+from engram.core.auth.reader_names import parse_readers
 
 HEADINGS = ("document", "passages", "pages", "imported", "valid from", "until", "replaced by", "readers", "notes")
 
@@ -65,21 +75,31 @@ def set_version(
 
 
 @document_group.command("readers")
-@service_command
 def set_readers(
-    client: Client,
     readers: Annotated[str, typer.Argument(help="Who may read them: user:ana,group:hr, everyone or nobody.")],
     sources: Annotated[list[str], typer.Argument(metavar="SOURCE...", help="The documents' sources.")],
     collection: CollectionOption = "default",
-) -> Iterator[Any]:
-    """Say who may read documents."""
-    names = {"everyone": None, "nobody": []}.get(readers, readers.split(","))
-    where = {"collection": collection}
-    yield [
-        client.send("PATCH", build_path("documents", one), params=where, json={"readers": names}) for one in sources
-    ]
-    for source in sources:
-        say(f"{source}: read by {format_readers([names])}")
+    url: UrlOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say who may read documents: of each, the passages that you see. Each is reported as it is done."""
+    try:
+        parsed = parse_readers(readers)
+    except ValueError as error:
+        raise typer.BadParameter(f"{error}") from error
+    names = None if parsed is None else list(parsed)
+    done: list[Any] = []
+    try:
+        with open_client(url) as client:
+            for source in sources:
+                where, body = {"collection": collection}, {"readers": names}
+                done.append(client.send("PATCH", build_path("documents", source), params=where, json=body))
+                if not as_json:
+                    passages = format_count(done[-1]["changed"], "passage")
+                    say(f"{source}: {passages} changed to be read by {format_readers([names])}")
+    finally:
+        if as_json:
+            say_json(done)
 
 
 @document_group.command("delete")

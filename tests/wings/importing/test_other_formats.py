@@ -213,6 +213,33 @@ def test_what_these_formats_can_hold(name: str, data: bytes, texts: list[str]) -
     assert made.differences == ()
 
 
+_PARTS = "<thead><tr><th>Town</th><th>km</th></tr></thead><tbody>{}<tr><td>Bern</td><td>12</td></tr></tbody>"
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        f"<caption>Distances</caption><colgroup><col/></colgroup>{_PARTS.format('')}<p>Measured in May.</p>",
+        f"{_PARTS.format('<p>Measured in May.</p>')}<caption><p>Distances</p></caption>",
+        "<head>Distances</head><row><cell>Town</cell><cell>km</cell></row><row><cell>Bern</cell><cell>12</cell></row>"
+        "<note>Measured in May.</note>",
+    ],
+    ids=["caption", "caption below", "head"],
+)
+def test_what_stands_beside_the_rows_of_a_table_in_xml_is_read(table: str) -> None:
+    made = convert("a.xml", f"<article><p>Before.</p><table>{table}</table><p>After.</p></article>".encode())
+    before, inside, after = made.passages
+    assert (before.text, after.text, inside.metadata["heading"]) == ("Before.", "After.", ["Distances"])
+    first, *_, last = inside.text.split("\n")
+    assert (first, last, "12" in inside.text) == ("Distances", "Measured in May.", True)
+    assert made.differences == ()
+
+
+def test_a_title_below_paragraphs_in_xml_is_read() -> None:
+    made = convert("a.xml", b"<article><p>One.</p><p>Two.</p><title>Three</title></article>")
+    assert [passage.text for passage in made.passages] == ["One.\nTwo.\nThree"]
+
+
 @pytest.mark.parametrize(
     ("name", "data", "reason"),
     [

@@ -45,10 +45,16 @@ def count(found: dict[str, Any]) -> list[tuple[str, int]]:
     return [(gap["question"], gap["queries"]) for gap in found["gaps"]]
 
 
-def rate(http: TestClient, name: str, query: UUID, rating: str | None) -> None:
-    body = {"collection": name, "query_id": str(query), "rating": rating, "wait": True}
+def judge(http: TestClient, name: str, query: UUID, **verdict: Any) -> None:
+    body = {"collection": name, "query_id": str(query), "wait": True} | verdict
     answer = http.post("/feedback", json=body, headers={"idempotency-key": str(uuid4())})
     assert answer.status_code in (200, 202), answer.text
+
+
+def reject_passage(http: TestClient, name: str) -> list[dict[str, Any]]:
+    """All sentences of the passage, as a verdict rejects them."""
+    sentences = http.get("/passages/curie", params={"collection": name}).json()["sentences"]
+    return [{"sentence_id": one["sentence_id"], "examined": 0.5} for one in sentences]
 
 
 def test_questions_of_one_need_are_one_gap(application: Application, http: TestClient, curie: str) -> None:
@@ -72,10 +78,10 @@ def test_a_thumb_down_makes_a_gap_until_it_is_taken_back(
     application: Application, http: TestClient, curie: str
 ) -> None:
     query = ask(application, curie, BORN, 0.99)
-    rate(http, curie, query, "down")
+    judge(http, curie, query, rating="down")
     (gap,) = find(http, curie)["gaps"]
     assert (gap["question"], gap["denials"], gap["sufficiency"]) == (BORN, 1, pytest.approx(0.99))
-    rate(http, curie, query, None)
+    judge(http, curie, query, rating=None)
     assert find(http, curie)["gaps"] == []
 
 
@@ -83,17 +89,35 @@ def test_a_passage_that_did_not_help_makes_a_gap_unless_another_helped(
     application: Application, http: TestClient, curie: str
 ) -> None:
     query = ask(application, curie, BORN, 0.99)
-
-    sentence, *_ = http.get("/passages/curie", params={"collection": curie}).json()["sentences"]
-
-    def judge(**verdict: Any) -> None:
-        body = {"collection": curie, "query_id": str(query), "wait": True} | verdict
-        answer = http.post("/feedback", json=body, headers={"idempotency-key": str(uuid4())})
-        assert answer.status_code in (200, 202), answer.text
-
-    judge(rejected=[{"sentence_id": sentence["sentence_id"], "examined": 0.5}])
+    judge(http, curie, query, rejected=reject_passage(http, curie)[:1])
     assert [gap["denials"] for gap in find(http, curie)["gaps"]] == [1]
-    judge(supporting_passages=["curie"])
+    judge(http, curie, query, supporting_passages=["curie"])
+    assert find(http, curie)["gaps"] == []
+
+
+@pytest.mark.parametrize(
+    "verdict",
+    [
+        {},
+        {"generation_success": True},
+        {"generation_score": 0.9},
+        {"expansions": [{"method": "hyde", "text": "Marie Curie was born in Warsaw."}]},
+    ],
+    ids=str,
+)
+def test_a_verdict_that_rejects_nothing_makes_no_gap(
+    application: Application, http: TestClient, curie: str, verdict: dict[str, Any]
+) -> None:
+    judge(http, curie, ask(application, curie, BORN, 0.99), **verdict)
+    assert find(http, curie)["gaps"] == []
+
+
+@pytest.mark.parametrize("complete", [False, True])
+def test_a_passage_that_helped_without_a_likely_sentence_makes_no_gap(
+    application: Application, http: TestClient, curie: str, complete: bool
+) -> None:
+    query, rejected = ask(application, curie, BORN, 0.99), reject_passage(http, curie)
+    judge(http, curie, query, complete=complete, rejected=rejected, supporting_passages=["curie"])
     assert find(http, curie)["gaps"] == []
 
 

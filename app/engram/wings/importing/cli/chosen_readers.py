@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from engram.cli.http_client import Client
 from engram.cli.terminal import complain
 from engram.context.errors import InvalidRequestError
+from engram.core.auth.reader_names import NOBODY, parse_readers
 from engram.core.text.words import count_noun
 from engram.wings.importing.cli.collection_documents import count_restricted, list_documents
 
@@ -46,13 +47,13 @@ class ReadersOptions:
             InvalidRequestError: the readers are neither names nor a manifest, or the default is missing or one too
                 many.
         """
-        from engram.wings.importing.conversion.reader_rules import parse_readers
+        from engram.wings.importing.conversion.reader_rules import ReadersOf
         from engram.wings.importing.sources.readers_manifest import read_manifest
 
         if self.readers is None:
             return None, None
         try:
-            chosen = parse_readers(self.readers)
+            chosen = ReadersOf(parse_readers(self.readers))
         except ValueError as error:
             if not Path(self.readers).is_file():
                 raise InvalidRequestError(f"--readers: {error}.") from error
@@ -102,7 +103,7 @@ class ChosenReaders:
                 document that is not there.
         """
         from engram.wings.importing.conversion.notes import list_some
-        from engram.wings.importing.conversion.reader_rules import FILE, NOBODY, parse_readers
+        from engram.wings.importing.conversion.reader_rules import FILE, ReadersOf
 
         given, manifest = options.read()
         rules = source.read_rules(files)
@@ -117,7 +118,7 @@ class ChosenReaders:
         for place, listed in unnamed.items():
             if listed:
                 complain(f"read by {default}, as no line of {place} names them: {list_some(listed)}")
-        return cls(given, rules, parse_readers(default), manifest)
+        return cls(given, rules, ReadersOf(parse_readers(default)), manifest)
 
     def close_new(self, client: Client, collection: str, files: Sequence["SourceFile"]) -> "ChosenReaders":
         """Close files that are new to a folder whose documents have readers, while nothing says who may read them.

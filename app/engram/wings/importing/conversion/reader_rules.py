@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from engram.context.errors import InvalidRequestError
-from engram.core.auth.reader_names import normalise_readers
+from engram.core.auth.reader_names import parse_readers
 from engram.wings.importing.conversion.folder import escape_name, is_left_out
 from engram.wings.importing.conversion.outline import library
 
@@ -20,11 +20,8 @@ A pattern is read as one of ``.gitignore``. Of several such files, the one deepe
 Readers have commas between them; ``everyone`` and ``nobody`` stand alone. Empty lines and those that begin with
 ``#`` are skipped.
 """
-EVERYONE, NOBODY = "everyone", "nobody"
 _CATCH_ALL = {"*", "**", "/*", "/**"}
 _LINE_END = re.compile(r"\r\n|\r|\n")
-_MISREAD = re.compile(r"[#;*]|\s(user|group):")
-"""What only looks like a separator, a comment or a pattern: it would be a part of a reader's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,23 +161,6 @@ class ReaderRules:
         return next((readers for file in files if (readers := file.find(place)) is not None), None)
 
 
-def parse_readers(text: str) -> ReadersOf:
-    """Read readers with commas between them, or ``everyone`` or ``nobody``.
-
-    Raises:
-        ValueError: one is no name.
-    """
-    named = text.strip()
-    if named == EVERYONE:
-        return ReadersOf(None)
-    if named == NOBODY:
-        return ReadersOf(())
-    names = [part.strip() for part in named.split(",")]
-    for misread in filter(None, map(_MISREAD.search, names)):
-        raise ValueError(f"{misread[0].strip()!r} cannot stand in a name; readers have commas between them")
-    return ReadersOf(normalise_readers(names))
-
-
 def _find_places(paths: Iterable[Path]) -> dict[Path, tuple[Path, ...]]:
     """Find where each file lies, and where the file lies that it leads to, if it is a link."""
     folders: dict[Path, Path] = {}
@@ -226,7 +206,7 @@ def _read_rule(folder: Path, number: int, line: str) -> Rule:
     if not separator or not pattern:
         raise _build_error(folder, number, "is not `PATTERN: READERS`")
     try:
-        matcher, given = library("pathspec").GitIgnoreSpec.from_lines([pattern]), parse_readers(readers)
+        matcher, given = library("pathspec").GitIgnoreSpec.from_lines([pattern]), ReadersOf(parse_readers(readers))
     except ValueError as error:
         raise _build_error(folder, number, str(error)) from error
     if [one.include for one in matcher.patterns] != [True]:

@@ -89,17 +89,21 @@ def _add(source: str, node: Any, outline: Outline, level: int) -> None:
     """Add an element of a text."""
     children, name = _children(node), _name(node).lower()
     parts = [node, *(child for child in children if _name(child).lower() in _TABLE_PARTS)]
-    if rows := [row for part in parts for row in _children(part) if _name(row).lower() in _ROWS]:
-        places = {str(one.get("colname")): at for at, one in enumerate(node.iterchildren("{*}colspec"))}
-        outline.table(write_table(lay_out(source, [_read_row(row, places) for row in rows])))
-    elif name in _LINES:
+    rows = [row for part in parts for row in _children(part) if _name(row).lower() in _ROWS]
+    if not rows and name in _LINES:
         outline.lines("".join(node.itertext()))
-    elif not children or any(part.strip() for part in _own_texts(node)):
+    elif not rows and (not children or any(part.strip() for part in _own_texts(node))):
         outline.add(flatten_text(_write_texts(node)))
     else:
-        heading = next((child for child in children if _name(child).lower() in _TITLES), None)
-        if heading is not None and children.index(heading) <= 1:
+        if rows:
+            inner = [child for part in parts for child in _children(part)]
+            children = [child for child in inner if _name(child).lower() not in (*_ROWS, *_TABLE_PARTS)]
+        heading = next((child for child in children[:2] if _name(child).lower() in _TITLES), None)
+        if heading is not None:
             outline.open_heading(level + 1, _write_texts(heading))
+        if rows:
+            places = {str(one.get("colname")): at for at, one in enumerate(node.iterchildren("{*}colspec"))}
+            outline.table(write_table(lay_out(source, [_read_row(row, places) for row in rows])))
         for child in children:
             if child is not heading:
                 _add(source, child, outline, level + (heading is not None))

@@ -46,15 +46,22 @@ class PassageOrigin:
     text_since: datetime
 
 
-_HELPED = """EXISTS (
-    SELECT FROM verdict_sentence named WHERE named.collection_id = %(collection)s AND named.event_id = event.id
-      AND named.role IN ('supported', 'missed', 'likely')
-)"""
+def _names(roles: str) -> str:
+    """SQL: whether a verdict names a sentence in one of these roles."""
+    return f"""EXISTS (
+        SELECT FROM verdict_sentence named WHERE named.collection_id = %(collection)s AND named.event_id = event.id
+          AND named.role IN ({roles})
+    )"""
+
+
+_HELPED = f"""({_names("'supported', 'missed', 'likely'")} OR EXISTS (
+    SELECT FROM verdict_passage helped WHERE helped.collection_id = %(collection)s AND helped.event_id = event.id
+))"""
 _DENIES = f"""(
     event.rating = 'down' OR event.retrieval_success IS FALSE OR (NOT event.partial AND NOT {_HELPED})
 )"""
 _REJECTS = f"""(
-    event.partial AND event.rating IS NULL AND event.retrieval_success IS NULL AND NOT {_HELPED}
+    event.partial AND event.rating IS NULL AND event.retrieval_success IS NULL AND {_names("'rejected'")}
 )"""
 
 
