@@ -151,7 +151,7 @@ def test_a_size_and_a_time_are_settings(variant: Variant, collection: str) -> No
     small = TestClient(create_app(variant(importing_max_bytes=10)))
     assert post(small, "a.txt", b"Longer than ten bytes.", collection).status_code == 413
     hasty = TestClient(create_app(variant(importing_timeout_seconds=0.001)))
-    late = post(hasty, "a.txt", b"One.", collection)
+    late = post(hasty, "a.txt", b"One sentence of many. " * 100_000, collection)
     assert late.status_code == 422
     assert "took longer than" in late.json()["detail"]
 
