@@ -115,7 +115,7 @@ def net_rejection(support: float, perplexity: float) -> float:
 
 
 def weigh_verdicts(support: float, perplexity: float) -> float:
-    """What verdicts make of a support, without the belief before them: (1 - π) · the mean verdict, in [0, 1].
+    """Weigh what verdicts say of a support, without the belief before them: (1 - π) · the mean verdict, in [0, 1].
 
     Each verdict y moves a support by the gain, s' = (1 - K) s + K y, which shrinks the perplexity by 1 - K as well.
     So s = (1 - π) · mean + π · the belief before verdicts, but for the process noise.

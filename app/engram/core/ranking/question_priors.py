@@ -1,4 +1,4 @@
-"""What is believed of questions and their needs before any verdict, as in the collections that we develop on."""
+"""Beliefs about questions and their needs before any verdict, as in the collections that we develop on."""
 
 import numpy as np
 

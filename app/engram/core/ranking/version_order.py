@@ -1,5 +1,6 @@
 """Order of passages by time: the version that a question is about comes first, and newer texts may be preferred."""
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ AskedVersion = Literal["last", "then", "previous", "changes"]
 they differ, for which the two last ones lead."""
 LEAST_SHARED_WORDS = 0.5
 """Share of the words of the shorter of two passages that the other one has, if they are versions of one text."""
+HALVING = math.log(2)
+"""What each half-life by which a text is newer adds to its log odds."""
 
 _WORD = re.compile(r"[^\W_]+")
 _CHANGES = re.compile(
@@ -189,4 +192,4 @@ def compute_age_terms(dates: Sequence[date | None], half_life_days: float, today
     is_dated = ~np.isnan(ages)
     if not is_dated.any():
         return np.zeros(len(ages))
-    return np.where(is_dated, (np.median(ages[is_dated]) - ages) * (np.log(2) / half_life_days), 0.0)
+    return np.where(is_dated, (np.median(ages[is_dated]) - ages) * (HALVING / half_life_days), 0.0)

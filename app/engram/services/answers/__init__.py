@@ -1,1 +1,1 @@
-"""What is made of answers: words with citations, lists of several collections, stored answers, context."""
+"""Uses of answers: words with citations, lists of several collections, stored answers, context."""

@@ -1,1 +1,1 @@
-"""What workers repeat and operators start: indexes, statistics, levels, retention, re-embedding; readiness."""
+"""Work that workers repeat and operators start: indexes, statistics, levels, retention, re-embedding; readiness."""

@@ -14,7 +14,7 @@ from engram.context import tenancy
 from engram.context.errors import InvalidRequestError, LlmError, LlmNotConfiguredError
 from engram.core.passage_keys import query_vector
 from engram.core.ranking import bm25
-from engram.core.ranking.profiles import DEFAULT, Profile
+from engram.core.ranking.profiles import Profile
 from engram.core.text.temporal import find_time_expressions
 from engram.providers.language import (
     Correction,
@@ -187,7 +187,7 @@ class QueryPlanner:
         self.encoder.check(query.scope.collection)
         self.encoder.check_question(query.text, [expansion.text for expansion in query.expansions])
         query_id, retriever = query.id or create_query_id(), self.retrievers.find(query.profile)
-        profile = profile or (DEFAULT if retriever is None else retriever.profile)
+        profile = profile or self.retrievers.find_profile(query.profile)
         features_rank = query.strategy == "graph" and retriever is None
         self._check_options(query, features_rank=features_rank)
         began = time.perf_counter()

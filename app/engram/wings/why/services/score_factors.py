@@ -9,12 +9,11 @@ import numpy as np
 from engram.core.ranking.complementarity import PAIR_FEATURES, find_best_partner
 from engram.core.ranking.passage_scores import PASSAGE_FEATURES
 from engram.core.ranking.reranking import FEATURE
+from engram.core.ranking.version_order import HALVING
 from engram.services.question.search import RetrievalResult
 from engram.services.question.trace import FeatureTrace
 
 _FIRST_PAIR_FEATURE = PASSAGE_FEATURES.index(PAIR_FEATURES[0])
-HALVING = float(np.log(2))
-"""What a half-life by which a text is newer adds to its log odds."""
 _STANDING = PASSAGE_FEATURES.index("standing")
 
 
