@@ -298,15 +298,13 @@ class QuestionSpreads:
         units: QuestionUnits,
         terms: PassageTerms,
     ) -> NearPairs:
-        """Compare each question of a sample with its neighbours, but for those that are judged already."""
+        """Compare each question of a sample with its neighbours."""
         read = terms.weigh(reader, self.read(collection, sample.texts))
-        pairs = list(zip(sample.rows.tolist(), sample.neighbours.tolist(), strict=True))
-        judged_alike = {one for one, other in pairs if read[one].key == read[other].key}
-        apart = [at for at, (one, _) in enumerate(pairs) if one not in judged_alike]
-        pairs, rows, neighbours = [pairs[at] for at in apart], sample.rows[apart], sample.neighbours[apart]
+        rows, neighbours = sample.rows, sample.neighbours
+        pairs = list(zip(rows.tolist(), neighbours.tolist(), strict=True))
         along = sample.vectors.astype(np.float64).reshape(-1, len(units.centre)) @ units.centre
         signals = Signals.compare(
-            units.standardise(sample.similarity[apart], along[rows], along[neighbours]),
+            units.standardise(sample.similarity, along[rows], along[neighbours]),
             [(read[one], read[other]) for one, other in pairs],
         )
         passages: dict[int, set[int]] = {}

@@ -2,12 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engram.context import tenancy
+from engram.core.learning.states import question_hash
 from engram.core.ranking.question_memory import LEAST_VOTING_SUPPORT
 from engram.storage.column_parameters import decode_column, decode_vectors, integers
 from engram.storage.corpus.collections import Collection
@@ -18,7 +21,7 @@ from engram.storage.question.nearest_neighbours import nearness
 from engram.storage.row_lookups import WANTED_IDS, join_by_index
 
 EPISODES_FOR_EACH = 4
-"""Stored queries that are looked through for each text, since some ask the same."""
+"""Stored queries that are looked through for each question, since some ask the same and some were judged."""
 _NET = NET_SUPPORT.format(row="held")
 _SHOWED_HIDDEN = """AND NOT EXISTS (
     SELECT FROM unnest(e.shown) AS of_answer (passage_id)
@@ -82,30 +85,23 @@ def load_question_sample(reader: Reader, collection: Collection, limit: int, nei
 
 
 def load_asked_sample(reader: Reader, collection: Collection, limit: int, neighbours: int) -> QuestionSample:
-    """Load the latest ``limit`` texts that were asked, and the nearest judged questions of each.
+    """Load the latest ``limit`` questions that were asked and never judged, and the nearest judged ones of each.
 
     Parts of other questions and vectors of another space are left out, and so is what was asked after the newest
-    judged question: which texts these are changes with verdicts alone. A caller whom readers limit gets those whose
-    answers showed nothing that is hidden from him.
+    judged question: which questions these are changes with verdicts alone. A caller whom readers limit gets those
+    whose answers showed nothing that is hidden from him.
 
     Args:
-        neighbours: of each text, found by the index of questions where there is one.
+        neighbours: of each question, found by the index of questions where there is one.
     """
-    hidden = "" if tenancy.get_visibility().readers is None else _SHOWED_HIDDEN
+    asked = _load_latest_unjudged(reader, collection, limit)
     near = nearness(collection, "question", "embedding", "asked.embedding", alias="near.")
     row = reader.row(
         f"""
-        WITH latest AS (
-            SELECT e.question, e.embedding, e.created_at, e.id FROM episode e
-            WHERE e.collection_id = %(collection)s AND e.space = %(space)s AND NOT e.is_part AND e.created_at <= (
-                SELECT created_at FROM question WHERE collection_id = %(collection)s ORDER BY id DESC LIMIT 1
-            ) {hidden}
-            ORDER BY e.created_at DESC, e.id DESC LIMIT {EPISODES_FOR_EACH} * %(limit)s
-        ), asked AS MATERIALIZED (
-            SELECT -row_number() OVER (ORDER BY created_at DESC, id DESC) AS id, question, embedding,
-                   %(collection)s::bigint AS collection_id
-            FROM (SELECT DISTINCT ON (question) * FROM latest ORDER BY question, created_at DESC, id DESC) AS texts
-            ORDER BY created_at DESC, id DESC LIMIT %(limit)s
+        WITH asked AS MATERIALIZED (
+            SELECT -listed.place AS id, e.embedding, e.collection_id
+            FROM unnest(%(asked)s::uuid[]) WITH ORDINALITY AS listed (id, place)
+            {join_by_index("episode e", "e.id = listed.id")}
         ), pairs AS (
             SELECT asked.id AS question, near.id AS neighbour, near.similarity
             FROM asked CROSS JOIN LATERAL (
@@ -114,23 +110,45 @@ def load_asked_sample(reader: Reader, collection: Collection, limit: int, neighb
             ) AS near
         )
         SELECT * FROM (
-            SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(question ORDER BY id DESC) AS texts,
-                   string_agg(vector_send(embedding), ''::bytea ORDER BY id DESC) AS vectors
-            FROM asked
+            SELECT string_agg(vector_send(embedding), ''::bytea ORDER BY id DESC) AS vectors FROM asked
         ) AS listed CROSS JOIN (
             SELECT array_send(array_agg(question)) AS questions, array_send(array_agg(neighbour)) AS neighbours,
                    array_send(array_agg(similarity)) AS similarity
             FROM pairs
         ) AS paired
         """,
-        {
-            "collection": collection.id,
-            "space": collection.space,
-            "limit": limit,
-            "neighbours": neighbours,
-        },
+        {"collection": collection.id, "asked": list(asked), "neighbours": neighbours},
     )
-    return _complete(reader, collection, row.ids or [], row.texts or [], decode_vectors(row.vectors), row)
+    ids = range(-1, -len(asked) - 1, -1)
+    return _complete(reader, collection, ids, list(asked.values()), decode_vectors(row.vectors), row)
+
+
+def _load_latest_unjudged(reader: Reader, collection: Collection, limit: int) -> dict[UUID, str]:
+    """Stored query -> question of the latest ``limit`` that the caller knows no verdict on, the newest first."""
+    hidden = "" if tenancy.get_visibility().readers is None else _SHOWED_HIDDEN
+    latest = reader.rows(
+        f"""
+        SELECT e.id, e.question FROM episode e
+        WHERE e.collection_id = %(collection)s AND e.space = %(space)s AND NOT e.is_part AND e.created_at <= (
+            SELECT created_at FROM question WHERE collection_id = %(collection)s ORDER BY id DESC LIMIT 1
+        ) {hidden}
+        ORDER BY e.created_at DESC, e.id DESC LIMIT {EPISODES_FOR_EACH} * %(limit)s
+        """,
+        {"collection": collection.id, "space": collection.space, "limit": limit},
+    )
+    asked: dict[bytes, tuple[UUID, str]] = {}
+    for query in latest:
+        asked.setdefault(question_hash(query.question), (query.id, query.question))
+    judged = reader.rows(
+        f"""
+        SELECT question.text_hash FROM question
+        WHERE collection_id = %(collection)s AND text_hash = ANY(%(hashes)s) {build_seen_condition("question")}
+        """,
+        {"collection": collection.id, "hashes": list(asked)},
+    )
+    for one in judged:
+        del asked[bytes(one.text_hash)]
+    return dict(islice(asked.values(), limit))
 
 
 def _complete(
