@@ -97,7 +97,7 @@ ACTS = {
     "delete_collection",
     "delete_fact_event",
     "delete_feedback",
-    "delete_job",
+    "post_cancel",
     "delete_judge",
     "delete_principal",
     "delete_queries",

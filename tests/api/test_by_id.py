@@ -40,7 +40,7 @@ class TestIdsWithoutCollection:
             "/passages", json={"collection": collection, "passages": [{"id": "a", "text": "A."}]}
         ).json()
         assert http.get(f"/jobs/{job['job_id']}").json()["collection"] == collection
-        assert http.delete(f"/jobs/{job['job_id']}").json()["status"] == "cancelled"
+        assert http.post(f"/jobs/{job['job_id']}/cancel").json()["status"] == "cancelled"
 
     @pytest.mark.wing("sessions")
     def test_a_session_is_read_followed_gone_on_with_and_cancelled(self, http: TestClient, curie: str) -> None:

@@ -21,7 +21,7 @@ def list_jobs(http: TestClient, collection: str, **page: int) -> Any:
 
 
 def cancel(http: TestClient, collection: str, job: object) -> Any:
-    return http.delete(f"/jobs/{job}", params={"collection": collection})
+    return http.post(f"/jobs/{job}/cancel", params={"collection": collection})
 
 
 @pytest.mark.wing("history")

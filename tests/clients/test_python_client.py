@@ -46,7 +46,7 @@ CALLED = {
     "delete_collection": "delete_collection",
     "delete_fact_event": "revoke_fact_event",
     "delete_feedback": "revoke",
-    "delete_job": "cancel",
+    "post_cancel": "cancel",
     "delete_passage": "delete_passage",
     "delete_reembed": "drop_vectors",
     "delete_session": "cancel_session",

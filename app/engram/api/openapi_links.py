@@ -26,7 +26,7 @@ QUERY_TARGETS = ("get_query", "post_feedback", "delete_query")
 VERDICT_SOURCES = ("post_feedback", "get_feedback", "delete_feedback", "post_retry_one")
 VERDICT_TARGETS = ("get_feedback", "delete_feedback", "post_retry_one")
 LISTED_VERDICT = {"feedback_id": "/feedback/0/feedback_id", COLLECTION_PARAMETER: "/feedback/0/collection"}
-WORK = ("get_job", "delete_job")
+WORK = ("get_job", "post_cancel")
 ERASURES = ("delete_query", "delete_queries", "delete_judge", "delete_principal")
 PASSAGE = ("get_passage", "delete_passage", "patch_passage", "get_readers")
 

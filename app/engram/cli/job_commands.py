@@ -42,7 +42,7 @@ def cancel_job(
     collection: CollectionOption = "default",
 ) -> Iterator[Any]:
     """End a job early. What it did so far stays."""
-    job = client.send("DELETE", build_path("jobs", job_id), params={"collection": collection})
+    job = client.send("POST", build_path("jobs", job_id, "cancel"), params={"collection": collection})
     yield job
     if job["status"] == "cancelled":
         say(f"job {job_id}: cancelled, {_progress(job)}")

@@ -1523,6 +1523,21 @@ export interface paths {
         get: operations["get_job"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/jobs/{job_id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
         /**
          * Cancel a job
          * @description Cancel a job. It stays in the list as `cancelled`, with what it had finished.
@@ -1532,7 +1547,8 @@ export interface paths {
          *
          *     Scope: `admin`.
          */
-        delete: operations["delete_job"];
+        post: operations["post_cancel"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -17126,7 +17142,7 @@ export interface operations {
             };
         };
     };
-    delete_job: {
+    post_cancel: {
         parameters: {
             query?: {
                 /** @description The collection's name; absent: whichever holds it. */

@@ -30,7 +30,7 @@ export function Jobs({ turn, onDone }: { turn: number; onDone: () => void }) {
   }, [busy]);
   const cancel = async (job: Schemas["JobOut"]) => {
     try {
-      await read(engram.api.DELETE("/jobs/{job_id}", { params: { path: { job_id: job.job_id }, query: { collection } } }));
+      await read(engram.api.POST("/jobs/{job_id}/cancel", { params: { path: { job_id: job.job_id }, query: { collection } } }));
       jobs.again();
     } catch (failed) {
       setError(failed);

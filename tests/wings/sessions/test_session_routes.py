@@ -217,7 +217,7 @@ def test_a_cancelled_session_keeps_what_it_has_and_goes_no_further(
 def test_a_job_that_is_cancelled_ends_its_session(http: TestClient, curie: str) -> None:
     accepted = http.post("/sessions", json={"collection": curie, "question": CHAIN}).json()
     job = http.get(accepted["status_url"]).json()["job_id"]
-    assert http.delete(f"/jobs/{job}", params={"collection": curie}).status_code == 200
+    assert http.post(f"/jobs/{job}/cancel", params={"collection": curie}).status_code == 200
     assert http.get(accepted["status_url"]).json()["status"] == "cancelled"
 
 

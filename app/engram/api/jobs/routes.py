@@ -37,8 +37,8 @@ def get_job(
     )
 
 
-@router.delete(
-    "/jobs/{job_id}",
+@router.post(
+    "/jobs/{job_id}/cancel",
     **operation(
         "Cancel a job",
         needs(ADMIN),
@@ -47,7 +47,7 @@ def get_job(
         answers={202: {"model": JobOut, "description": "It runs, and ends as soon as what is in hand is whole."}},
     ),
 )
-def delete_job(app: App, at: JobAt, response: Response) -> JobOut:
+def post_cancel(app: App, at: JobAt, response: Response) -> JobOut:
     """Cancel a job. It stays in the list as `cancelled`, with what it had finished.
 
     One that waits ends at once. Cancelling again changes nothing. One that is over already is a conflict, and so is

@@ -10,7 +10,7 @@ is what the caller sees.
 
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -54,7 +54,7 @@ _LETTERS = ("Ll", "Lo", "Mn", "Mc")
 class OwnWords(Protocol):
     """Occurrences of some terms in a collection, as far as the caller sees it."""
 
-    def count_passages(self, terms: Sequence[str]) -> Mapping[str, int]:
+    def count_passages(self, terms: Iterable[str]) -> Mapping[str, int]:
         """Count the passages that have each term; terms that none has are absent."""
         ...
 
@@ -134,7 +134,7 @@ def correct_question(
     if all(word.key in vocabulary.alone for word in doubtful):
         return text, []
     with open_words() as own:
-        known |= own.count_passages(sorted({term for word in words for term in word.terms}))
+        known |= own.count_passages({term for word in words for term in word.terms})
         unknown = [word for word in doubtful if known.keys().isdisjoint(word.terms)]
         return _correct_words(text, words, unknown, readings, own, vocabulary, is_one_token)
 
@@ -185,7 +185,7 @@ def _find_meant(
     folded = _fold(word)
     is_short = len(folded) < LETTERS_PER_CHANGE
     variants = _list_variants(folded, readings)
-    counts = own.count_passages(sorted(variants))
+    counts = own.count_passages(variants)
     meant = _choose_word(
         counts,
         own,
@@ -219,7 +219,7 @@ def _find_farther(
         )
         if _is_two_changes_away(stemmed, term)
     }
-    counts = own.count_passages(sorted(near)) if near else {}
+    counts = own.count_passages(near) if near else {}
     return _choose_word(
         counts, own, context, lambda _: [folded], lambda _, written: _is_two_changes_away(folded, written)
     )

@@ -443,7 +443,7 @@ class AsyncEngram:
     async def cancel(self, job_id: str | UUID, *, collection: str | None = None) -> m.JobOut:
         """End a job at its next batch."""
         params = {"collection": self._name(collection)}
-        return await self.send(Call(m.JobOut, "DELETE", build_path("jobs", job_id), params=params))
+        return await self.send(Call(m.JobOut, "POST", build_path("jobs", job_id, "cancel"), params=params))
 
     async def passage(
         self, passage_id: str, *, collection: str | None = None, on_behalf_of: Sequence[str] | None = None

@@ -432,7 +432,7 @@ class Engram:
     def cancel(self, job_id: str | UUID, *, collection: str | None = None) -> m.JobOut:
         """End a job at its next batch."""
         params = {"collection": self._name(collection)}
-        return self.send(Call(m.JobOut, "DELETE", build_path("jobs", job_id), params=params))
+        return self.send(Call(m.JobOut, "POST", build_path("jobs", job_id, "cancel"), params=params))
 
     def passage(
         self, passage_id: str, *, collection: str | None = None, on_behalf_of: Sequence[str] | None = None
