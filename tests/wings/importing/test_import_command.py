@@ -26,7 +26,8 @@ def folder(tmp_path: Path) -> Path:
         "<title>Lakes</title><body><p>Lake Constance lies in the Alps.</p></body>"
     )
     (notes / "towns.csv").write_text("id,name,text\nb,Basel,Basel lies on the Rhine.\n")
-    (notes / "photo.gif").write_bytes(b"\x89PNG")
+    for name in ("photo.gif", "song.mp3", "film.mp4", "font.ttf"):
+        (notes / name).write_bytes(b"\x89PNG")
     (notes / ".hidden.txt").write_text("Not to be seen.")
     return notes
 
@@ -46,7 +47,7 @@ def ids(cli: Cli, collection: str) -> list[str]:
 def test_a_folder_is_imported_found_and_kept_in_step(cli: Cli, folder: Path, collection: str) -> None:
     done = cli("import", str(folder), "-c", collection)
     assert done.returncode == 0, done.stderr
-    assert "left alone, being of other kinds: photo.gif" in done.stderr
+    assert "left alone, being of other kinds: film.mp4, font.ttf, photo.gif, song.mp3\n" in done.stderr
     assert "3 files, 4 passages" in done.stdout
     assert ids(cli, collection) == [
         "deep/lakes.html#1",

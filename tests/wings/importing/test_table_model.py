@@ -217,6 +217,31 @@ def test_an_empty_row_inside_a_table_ends_it_not() -> None:
     assert sentences("a.xlsx", data)[-1] == "Region: South | Product: Hub | Price: 7"
 
 
+WIDE = (["Region", "Product", "Price"], ["North", "Cable", 3], ["South", "Hub", 7])
+NARROW = (["Region", "Price"], ["North", 3], ["South", 7])
+
+
+@pytest.mark.parametrize(
+    ("table", "below", "written"),
+    [
+        (WIDE, (["Contact", "Ann"], ["Office", "Rome"]), ["Contact | Ann", "Office | Rome"]),
+        (WIDE, (["Contact", "Ann"], ["Seats", 3], ["Floor", 2]), ["Contact | Ann", "Seats | 3", "Floor | 2"]),
+        (NARROW, (["Contact:", "Ann"], ["Seats:", 3]), ["Contact: | Ann", "Seats: | 3"]),
+        (NARROW, (["Net", 10], ["Total", 12]), ["Region: Net | Price: 10", "Region: Total | Price: 12"]),
+        (
+            (["Item", "Units", "Price"], ["Cable", 1, 3], ["Hub", 2, 7]),
+            (["Net", 3], ["Lost", 1]),
+            ["Item: Net | Units: 3", "Item: Lost | Units: 1"],
+        ),
+        (WIDE, (["East", "Hub"],), ["Region: East | Product: Hub"]),
+    ],
+)
+def test_a_form_below_an_empty_row_takes_no_names_of_the_table_above(
+    table: tuple[list[Any], ...], below: tuple[list[Any], ...], written: list[str]
+) -> None:
+    assert sentences("a.xlsx", as_rows(*table, [], *below))[-len(written) :] == written
+
+
 def test_a_form_is_no_table() -> None:
     form = as_rows(["Owner", "Ann"], ["Age", 30], ["City", "Rome"])
     assert sentences("a.xlsx", form) == ["Sheet", "Owner | Ann", "Age | 30", "City | Rome"]

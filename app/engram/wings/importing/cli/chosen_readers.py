@@ -102,7 +102,7 @@ class ChosenReaders:
             InvalidRequestError: an option, the manifest or a rules file cannot be read, or the manifest names a
                 document that is not there.
         """
-        from engram.wings.importing.conversion.notes import list_some
+        from engram.wings.importing.conversion.notes import MOST_NAMES, list_some
         from engram.wings.importing.conversion.reader_rules import FILE, ReadersOf
 
         given, manifest = options.read()
@@ -117,7 +117,7 @@ class ChosenReaders:
             unnamed[str(options.readers)] = sorted(names - manifest.keys())
         for place, listed in unnamed.items():
             if listed:
-                complain(f"read by {default}, as no line of {place} names them: {list_some(listed)}")
+                complain(f"read by {default}, as no line of {place} names them: {list_some(listed, MOST_NAMES)}")
         return cls(given, rules, ReadersOf(parse_readers(default)), manifest)
 
     def close_new(self, client: Client, collection: str, files: Sequence["SourceFile"]) -> "ChosenReaders":

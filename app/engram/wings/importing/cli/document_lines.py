@@ -166,4 +166,6 @@ def complain_left_out(listed: "Listing") -> None:
 
 
 def _format_names(names: Sequence[str]) -> str:
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    from engram.wings.importing.conversion.notes import MOST_NAMES, list_some
+
+    return list_some(names, MOST_NAMES)

@@ -82,14 +82,15 @@ class SheetTables:
         numbers = list(visible)
         gaps = {at for at, (before, number) in enumerate(pairwise(numbers), 1) if number > before + 1}
         titled = False
-        for table in split_tables(list(visible.values()), gaps):
+        for one in split_tables(list(visible.values()), gaps):
+            table = one.rows
             part, numbers = numbers[: len(table)], numbers[len(table) :]
-            names = _names(table)
+            names = None if one.is_form else _names(table)
             if names is None:
                 if table and not titled:
                     self._outline.open_heading(2, title)
                     titled = True
-                self._outline.table(write_table(table))
+                self._outline.table(write_table(table, 0 if one.is_form else None))
                 continue
             values = [(number, _texts(row)) for number, row in zip(part, table, strict=True)]
             made = (

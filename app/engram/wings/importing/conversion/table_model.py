@@ -229,20 +229,47 @@ def looks_like_header(first: Sequence[Cell | None], rows: Grid, *, named: bool =
     )
 
 
-def split_tables(grid: Grid, gaps: Collection[int]) -> list[Grid]:
-    """Split a sheet into its tables: at an empty row, if what follows begins with a title or with names of columns.
+@dataclass(frozen=True)
+class SheetPart:
+    """A table of a sheet.
+
+    Attributes:
+        is_form: whether each row is a label and its value, so that no row names the columns.
+    """
+
+    rows: Grid
+    is_form: bool = False
+
+
+def split_tables(grid: Grid, gaps: Collection[int]) -> list[SheetPart]:
+    """Split a sheet into its tables: at an empty row, if a title, names of columns or a form follow.
 
     Args:
         gaps: numbers of the rows of the grid, from 0, that an empty row stands above.
     """
-    tables: list[Grid] = [[]]
+    tables = [SheetPart([])]
     begins = sorted(gap for gap in gaps if gap < len(grid))
     for at, end in zip([0, *begins], [*begins, len(grid)], strict=True):
-        part = grid[at:end]
-        if part and tables[-1] and (_is_title(part[0]) or looks_like_header(part[0], part[1:])):
-            tables.append([])
-        tables[-1] += part
+        part, above = grid[at:end], tables[-1].rows
+        is_form = _is_form(part, above)
+        if above and (is_form or _is_title(part[0]) or looks_like_header(part[0], part[1:])):
+            tables.append(SheetPart([], is_form))
+        tables[-1].rows.extend(part)
     return tables
+
+
+def _is_form(part: Grid, above: Grid) -> bool:
+    """Whether rows below an empty one are labels and values: only two columns of a wider table, or with colons.
+
+    Figures below figures go on with the table: they are its sums.
+    """
+    rows = [row for row in above if not _is_title(row)]
+    if len(part) < 2 or not rows or any(len(_filled(row)) != 2 or not all(_texts(row)[:2]) for row in part):
+        return False
+    if all(_texts(row)[0].endswith(":") for row in part):
+        return True
+    added, known = ([is_figure(_texts(row)[1]) for row in one] for one in (part, rows[1:]))
+    return all(len(_filled(row)) > 2 for row in rows) and not (all(added) and all(known))
 
 
 def _may_name(text: str) -> bool:
