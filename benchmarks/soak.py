@@ -19,7 +19,7 @@ parked; every answered query is stored; `engram verify` clean; with `--beside` t
 was hidden before its question was sent, that each passage is there once with its newest text and readers, and that
 nothing is left of the erased; with `--replica` that the replica has the same rows. What is answered 5xx or not at
 all is sent again until it stands, and counted. Exit code 1 if a check fails, or if the 99th percentile of questions
-while healthy is more than 3 times the quiet one.
+while healthy is more than 3 times that of the same traffic before the first kill.
 
 Rates are over the time in which there was something to post; a fault lasts from the kill until all parts answer
 again, and it is healthy otherwise. Latency is of the whole question, as the client sees it, all tries together;
