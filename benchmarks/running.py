@@ -7,7 +7,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -25,6 +25,8 @@ from engram.wings.local.servers import EmbeddedPostgres, EmbeddedRedis
 from engram.wings.local.servers.child_process import spawn
 
 READY_SECONDS = 300.0
+PROBE_SECONDS = 2.0
+BACKLOG = 2_048
 POLL_SECONDS = 0.1
 BACKENDS = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
 NAMED_BACKENDS = "SELECT pid, application_name FROM pg_stat_activity WHERE application_name <> ''"
@@ -40,7 +42,13 @@ class Part(Child):
     def start(self) -> None:
         with self.log.open("ab") as output:
             self.said = output.tell()
-            self.process = spawn(self.command, death_signal=signal.SIGTERM, env=self.env, output=output.fileno())
+            self.process = spawn(
+                self.command,
+                death_signal=signal.SIGTERM,
+                env=self.env,
+                output=output.fileno(),
+                keep_open=self.keep_open,
+            )
 
     def says(self, text: str) -> bool:
         """Whether it has said that since it was started."""
@@ -59,20 +67,35 @@ class Fault:
 
 
 class Service:
-    """All processes of one Engram."""
+    """All processes of one Engram.
 
-    def __init__(self, folder: Path, workers: int = 2, python: str = sys.executable) -> None:
-        self._commands = [("api", "serve"), *((f"worker-{at}", "worker") for at in range(1, workers + 1))]
-        self.settings = Settings(
-            _env_file=None, data_dir=folder, port=_free_port(), database_url=None, redis_url=None
-        )
+    Several API processes take connections from one socket, as those of ``engram up --api N`` do. Each has another
+    one of its own, where it is asked whether it is ready.
+    """
+
+    def __init__(
+        self, folder: Path, workers: int = 2, python: str = sys.executable, *, apis: int = 1, replica: bool = False
+    ) -> None:
+        """``replica``: questions are read on a streaming replica; takes the repository's root on PYTHONPATH."""
+        self._sockets = [socket.create_server(("127.0.0.1", 0), backlog=BACKLOG) for _ in range(apis + 1)]
+        ports = [int(listening.getsockname()[1]) for listening in self._sockets]
+        if apis == 1:
+            self._close_sockets()
+        self._probed = [f"http://127.0.0.1:{port}/readyz" for port in (ports[:1] if apis == 1 else ports[1:])]
+        self._workers = workers
+        self.settings = Settings(_env_file=None, data_dir=folder, port=ports[0], database_url=None, redis_url=None)
         self.postgres = EmbeddedPostgres(
-            folder / "postgres", self.settings.local_user, memory_mb=self.settings.local_memory_mb
+            folder / "postgres",
+            self.settings.local_user,
+            memory_mb=self.settings.local_memory_mb,
+            options={"wal_keep_size": "1GB"} if replica else None,
         )
+        self.replica: EmbeddedPostgres | None = None
         self.redis = EmbeddedRedis(folder / "redis")
+        self._with_replica = replica
         self._folder = folder
         self._python = python
-        self._http = httpx.Client(base_url=self.url, timeout=5.0, trust_env=False)
+        self._http = httpx.Client(timeout=PROBE_SECONDS, trust_env=False)
         self._parts: list[Part] = []
 
     @property
@@ -89,19 +112,42 @@ class Service:
         self.postgres.start()
         self.redis.start()
         migrate(self.postgres.url)
+        if self._with_replica:
+            from tests.support.standby import make_replica
+
+            self.replica = make_replica(self.postgres, self._folder / "replica")
+            self.replica.start()
+        for part in self._make_parts():
+            self._parts.append(part)
+            part.start()
+            self.wait_until_ready()  # one after the other: the first one exports the encoder
+        return self
+
+    def _make_parts(self) -> Iterator[Part]:
+        if not self._sockets:
+            yield self._make_part("api", "serve")
+        for at, own in enumerate(self._sockets[1:], start=1):
+            yield self._make_part(f"api-{at}", "serve", listening=(self._sockets[0], own))
+        for at in range(1, self._workers + 1):
+            yield self._make_part(f"worker-{at}", "worker")
+
+    def _make_part(self, name: str, command: str, listening: Sequence[socket.socket] = ()) -> Part:
+        handed = tuple(each.fileno() for each in listening)
         env = dict(os.environ) | {
             "DATABASE_URL": self.postgres.url,
             "REDIS_URL": self.redis.url,
             "ENGRAM_DATA_DIR": str(self._folder),
             "ENGRAM_HOST": "127.0.0.1",
             "ENGRAM_PORT": str(self.settings.port),
+            "PGAPPNAME": name,
         }
-        for name, command in self._commands:
-            program = (self._python, "-P", "-m", "engram.cli", command)
-            self._parts.append(Part(name, program, env | {"PGAPPNAME": name}, log=self._folder / f"{name}.log"))
-            self._parts[-1].start()
-            self.wait_until_ready()  # one after the other: the first one exports the encoder
-        return self
+        if handed:
+            env["ENGRAM_EMBEDDING_THREADS"] = str(max(1, (os.cpu_count() or 1) // len(self._probed)))
+        if self.replica is not None:
+            env["READ_DATABASE_URL"] = self.replica.url
+        descriptors = (text for each in handed for text in ("--fd", str(each)))
+        program = (self._python, "-P", "-m", "engram.cli", command, *descriptors)
+        return Part(name, program, env, keep_open=handed, log=self._folder / f"{name}.log")
 
     def __exit__(self, *_: object) -> None:
         for part in self._parts:
@@ -109,8 +155,15 @@ class Service:
         for part in self._parts:
             part.wait(time.monotonic() + 20)
         self._http.close()
+        self._close_sockets()
         self.redis.stop()
+        if self.replica is not None:
+            self.replica.stop()
         self.postgres.stop()
+
+    def _close_sockets(self) -> None:
+        while self._sockets:
+            self._sockets.pop().close()
 
     def wait_until_ready(self) -> None:
         """Wait until every part answers."""
@@ -121,38 +174,55 @@ class Service:
             time.sleep(POLL_SECONDS)
 
     def _ready(self) -> bool:
+        serving, working = self._parts[: len(self._probed)], self._parts[len(self._probed) :]
+        ready = all(part.says("worker ready") for part in working)
+        return ready and all(map(self._is_serving, self._probed[: len(serving)]))
+
+    def _is_serving(self, probed: str) -> bool:
+        """Whether the API that answers there serves, with Redis and the replica."""
         try:
-            answer = self._http.get("/readyz")
+            answer = self._http.get(probed)
         except httpx.TransportError:
             return False
         # Without a worker the API calls itself degraded, and a worker's first beat takes some seconds.
-        answers = answer.status_code == httpx.codes.OK and answer.json()["redis"] == "ok"
-        return answers and all(part.says("worker ready") for part in self._parts[1:])
+        wanted = {"redis": "ok", "replica": "none" if self.replica is None else "ok"}
+        return answer.status_code == httpx.codes.OK and wanted.items() <= answer.json().items()
 
     def processes(self) -> dict[int, str]:
         """Process id -> name of each part that runs, and of Postgres' processes by the part they serve."""
         found = {part.process.pid: part.name for part in self._parts if part.process is not None}
         if self.redis.pid is not None:
             found[self.redis.pid] = "redis"
+        if self.replica is not None and self.replica.pid is not None:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                of_replica = psutil.Process(self.replica.pid).children()
+                found |= dict.fromkeys([self.replica.pid, *(child.pid for child in of_replica)], "the replica")
         if self.postgres.pid is None:
             return found
         with contextlib.suppress(psutil.NoSuchProcess):
             children = psutil.Process(self.postgres.pid).children()
             found |= dict.fromkeys([self.postgres.pid, *(child.pid for child in children)], "postgres itself")
-        with contextlib.suppress(psycopg.OperationalError), self._connection() as connection:
+        with contextlib.suppress(psycopg.OperationalError), _connect(self.postgres) as connection:
             served = connection.execute(NAMED_BACKENDS).fetchall()
             found |= {pid: f"postgres for {name}" for pid, name in served if pid in found}
         return found
 
-    def _connection(self) -> psycopg.Connection[Any]:
-        # Its own: one that the pools of this process keep would be drawn as a victim as well.
-        return psycopg.connect(self.postgres.url.replace("+psycopg", ""), autocommit=True)
+    def wait_for_replica(self) -> None:
+        """Wait until the replica has what the primary has now."""
+        if self.replica is None:
+            return
+        with _connect(self.postgres) as primary, _connect(self.replica) as replica:
+            (end,) = primary.execute("SELECT pg_current_wal_flush_lsn()").fetchall()
+            while not replica.execute("SELECT pg_last_wal_replay_lsn() >= %s", end).fetchall()[0][0]:
+                time.sleep(POLL_SECONDS)
 
     def faults(self) -> Mapping[str, Callable[[random.Random], None]]:
         """What can be killed, and how; whatever it is, it runs again afterwards."""
         ways: dict[str, Callable[[random.Random], None]] = {
             part.name: partial(self._kill_part, part) for part in self._parts
         }
+        if (replica := self.replica) is not None:
+            ways["replica"] = lambda _: self._kill_server(replica)
         return ways | {
             "redis": lambda _: self._kill_server(self.redis),
             "postgres backend": self._kill_backend,
@@ -173,19 +243,21 @@ class Service:
         server.start()
 
     def _kill_backend(self, draw: random.Random) -> None:
-        with self._connection() as connection:
+        with _connect(self.postgres) as connection:
             pids = sorted(pid for (pid,) in connection.execute(BACKENDS).fetchall())
         with contextlib.suppress(ProcessLookupError):
             os.kill(draw.choice(pids), signal.SIGKILL)
         time.sleep(POLL_SECONDS)  # the postmaster ends and begins all the others
 
 
-def disturb(service: Service, every: float, draw: random.Random, over: Callable[[], bool]) -> list[Fault]:
-    """Kill something every so many seconds until it is over."""
+def disturb(
+    service: Service, every: float, draw: random.Random, over: Callable[[], bool], calm: float = 0.0
+) -> list[Fault]:
+    """Kill something about every so many seconds until it is over, and nothing for ``calm`` seconds before."""
     faults: list[Fault] = []
     ways = service.faults()
     bag: list[str] = []
-    due = time.time() + every
+    due = time.time() + calm + every * draw.uniform(0.5, 1.5)
     while not over():
         if not every or time.time() < due:
             time.sleep(POLL_SECONDS)
@@ -198,11 +270,10 @@ def disturb(service: Service, every: float, draw: random.Random, over: Callable[
         ways[what](draw)
         service.wait_until_ready()
         faults.append(Fault(what, began, time.time()))
-        due = max(due + every, time.time())
+        due = max(due + every * draw.uniform(0.5, 1.5), time.time())
     return faults
 
 
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port: int = listening.getsockname()[1]
-        return port
+def _connect(server: EmbeddedPostgres) -> psycopg.Connection[Any]:
+    # Its own: one that the pools of this process keep would be drawn as a victim as well.
+    return psycopg.connect(server.url.replace("+psycopg", ""), autocommit=True)

@@ -1,20 +1,29 @@
-"""Does the service lose or double a verdict while its parts are killed, and does it stay quick?
+"""Does the service lose, double or show what it must not while its parts are killed, and does it stay quick?
 
     python benchmarks/soak.py [-n POSTS] [-k SECONDS] [-d DATASET_DIR] [-p PASSAGES] [-q QUESTIONS] [-c CLIENTS]
                               [-r POSTS_PER_SECOND] [-e SHARE] [-s SEED] [--keep DIR]
+    PYTHONPATH=. python benchmarks/soak.py -n 3600 -r 2 -k 60 --asked 4 --api 4 --replica --beside --calm 120
 
 Starts a service of its own in a temporary folder (embedded Postgres and Redis, the API, two workers), fills it with
 the sample corpus in several varied copies or the first passages of a BEIR folder, asks its questions, and posts
 verdicts on the answers from several clients. A tenth of the posts repeat an earlier one with its Idempotency-Key,
-at once or later. One more client asks questions all the while. Meanwhile, at random but the same for a seed, a
-worker, the API, Redis, a Postgres backend or the postmaster is killed (SIGKILL) and started again.
+at once or later. Others ask questions all the while. Meanwhile, at random but the same for a seed, a worker, an API
+process, Redis, the replica, a Postgres backend or the postmaster is killed (SIGKILL) and started again.
+
+With `--beside`, persons with different readers ask. Passages get other readers, new ones are ingested and revised,
+a folder that changes is synchronised, and persons who asked and judged are erased.
 
 Then it waits until no verdict is pending and checks: what was accepted is what was posted, each verdict applied
 exactly once, by events, audit rows and the update counts of all states; no deadlock in Postgres' log; no verdict
-parked; `engram verify` clean. Exit code 1 if one of these fails.
+parked; every answered query is stored; `engram verify` clean; with `--beside` that no answer showed a passage that
+was hidden before its question was sent, that each passage is there once with its newest text and readers, and that
+nothing is left of the erased; with `--replica` that the replica has the same rows. What is answered 5xx or not at
+all is sent again until it stands, and counted. Exit code 1 if a check fails, or if the 99th percentile of questions
+while healthy is more than 3 times that of the same traffic before the first kill.
 
 Rates are over the time in which there was something to post; a fault lasts from the kill until all parts answer
-again. Latency is of the whole request, as the client sees it; `quiet` is with nothing else going on.
+again, and it is healthy otherwise. Latency is of the whole question, as the client sees it, all tries together;
+`quiet` is one client that asks one question after the other, with nothing else going on.
 """
 
 import argparse
@@ -28,10 +37,9 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -39,43 +47,21 @@ import httpx
 import structlog
 
 import common
+from asking import Askers
+from beside import Actor, FolderSync, Ingest, Leavers, Place, ReadersChanges
 from engram.composition.container import Application
 from engram.context import tenancy
 from engram.wings.local import sample
 from running import POLL_SECONDS, Fault, Service, disturb
+from soak_report import report, report_questions
 from soaked import COLLECTION, Body, Rows, check, drain, list_updates
+from stored import check_erased, check_jobs, check_passages, check_queries, check_replica
 from usage import Usage
 
-QUIET_SECONDS = 15.0
+ASKERS = 4
+MOST_THREADS = 12
 JUDGES = 40
 REPEATED_SHARE = 0.1
-
-
-@dataclass
-class Asker:
-    """Asks questions one after the other and keeps how long each took, and what failed."""
-
-    url: str
-    questions: Sequence[str]
-    seconds: list[tuple[float, float]] = field(default_factory=list)
-    failures: int = 0
-
-    def run(self, stopped: threading.Event, seed: int) -> None:
-        """Ask until stopped."""
-        draw = random.Random(seed)
-        with httpx.Client(base_url=self.url, timeout=30.0, trust_env=False) as client:
-            while not stopped.is_set():
-                began = time.time()
-                body = {"collection": COLLECTION, "query": draw.choice(self.questions)}
-                try:
-                    answered = client.post("/query", json=body).status_code == httpx.codes.OK
-                except httpx.TransportError:
-                    answered = False
-                if answered:
-                    self.seconds.append((began, time.time() - began))
-                else:
-                    self.failures += 1
-                    time.sleep(POLL_SECONDS)
 
 
 def corpus(folder: Path | None, count: int) -> tuple[list[Body], list[str]]:
@@ -166,118 +152,136 @@ def run_poster(service: Service, sent: Sequence[Body], clients: int, rate: float
         process.wait()
 
 
-def report(
-    faults: Sequence[Fault],
-    results: Sequence[Body],
-    updates: Sequence[tuple[float, int]],
-    drained: float,
-    quiet: Asker,
-    loaded: Asker,
-    used: Mapping[str, float],
-) -> None:
-    """Print what came of it."""
-    began, ended = min(r["began"] for r in results), max(r["ended"] for r in results)
-    first: dict[str, float] = {}
-    for result in results:
-        first[result["key"]] = min(first.get(result["key"], result["ended"]), result["ended"])
-    faulty = sum(max(0.0, min(f.ended, ended) - max(f.began, began)) for f in faults)
-
-    def whole(at: float) -> bool:
-        return began <= at <= ended and not any(f.began <= at <= f.ended for f in faults)
-
-    span, calm = ended - began, ended - began - faulty
-    during = sum(n for at, n in updates if at <= ended)
-    print(f"posting {span:.1f} s, of which {faulty:.1f} s in a fault; drained {drained:.1f} s later\n")
-    common.table(
-        ["rate", "all the time", "without a fault"],
-        [
-            ["posts/s", len(results) / span, sum(whole(r["ended"]) for r in results) / calm],
-            ["verdicts accepted/s", len(first) / span, sum(map(whole, first.values())) / calm],
-            ["memory updates/s", during / span, sum(n for at, n in updates if whole(at)) / calm],
-        ],
-    )
-    total = sum(n for _, n in updates)
-    print(f"\n{total} memory updates, {total / (span + drained):.0f} a second until the last one was applied\n")
-    calm_seconds = [s for at, s in loaded.seconds if whole(at)]
-    rows = []
-    for name, samples in (
-        ("quiet", [s for _, s in quiet.seconds]),
-        ("loaded", [s for at, s in loaded.seconds if began <= at <= ended]),
-        ("loaded, without a fault", calm_seconds),
-    ):
-        if samples:
-            p50, p95 = (1000 * at for at in common.percentiles(samples))
-            base = 1000 * common.percentiles([s for _, s in quiet.seconds])[0]
-            rows.append([name, len(samples), p50, p95, p50 / base])
-    common.table(["queries", "number", "p50 ms", "p95 ms", "p50 / quiet p50"], rows)
-    print(f"\n{loaded.failures} queries were not answered\n")
-    common.table(
-        ["processor time", "s", "share of all cores", "ms a post"],
-        [
-            [name, seconds, seconds / span / (os.cpu_count() or 1), 1000 * seconds / len(results)]
-            for name, seconds in sorted(used.items(), key=lambda pair: -pair[1])
-        ],
-    )
-    print()
-    waits = sorted(first.values())
-    common.table(
-        ["killed", "after s", "all parts answer again after s", "longest wait for an accepted post s"],
-        [[f.what, f.began - began, f.ended - f.began, _gap(waits, f)] for f in faults],
-    )
-    again = sum(result["tries"] > 1 for result in results)
-    print(f"\n{len(results)} posts of {len(first)} verdicts, {again} sent more than once")
-
-
-def _gap(accepted: Sequence[float], fault: Fault) -> float:
-    around = [fault.began, *(at for at in accepted if fault.began <= at <= fault.ended), fault.ended]
-    return max(later - earlier for earlier, later in pairwise(around))
-
-
 def soak(arguments: argparse.Namespace, folder: Path) -> list[str]:
     """Run it all; what is wrong."""
     draw = random.Random(arguments.seed)
     passages, questions = corpus(arguments.data, arguments.passages)
-    with Service(folder) as service, tenancy.allow_all_tenants():
+    service = Service(folder, apis=arguments.api, workers=arguments.workers, replica=arguments.replica)
+    with service, tenancy.allow_all_tenants():
         ingest(service, passages)
         answered = ask(service, questions, arguments.questions)
         sent = verdicts(answered, arguments.posts, arguments.expanded, draw)
-        app = Application(service.settings, service.addresses)
+        place = Place(
+            service.url,
+            COLLECTION,
+            [row["text"] for row in passages],
+            questions,
+            frozenset(r["id"] for r in passages),
+        )
+        others = list_others(place, arguments.seed, folder / "notes") if arguments.beside else []
+        for other in others:
+            other.prepare()
+        quiet, loaded = (
+            Askers(service.url, COLLECTION, questions, place.ledger if others else None, failures=place.failures)
+            for _ in range(2)
+        )
+        with go_on(lambda pool, stopped: quiet.start(pool, 1, stopped, arguments.seed)):
+            time.sleep(arguments.quiet)
+        loaded.rate = arguments.asked
+        run = Run(arguments, service, folder, sent, draw)
+        with go_on(
+            lambda pool, stopped: [
+                *loaded.start(pool, ASKERS if loaded.rate else 1, stopped, arguments.seed),
+                *(pool.submit(other.run, stopped) for other in others),
+            ]
+        ):
+            run.post()
+        return conclude(run, place, others, quiet, loaded, {row["id"]: row["text"] for row in passages})
+
+
+def list_others(place: Place, seed: int, folder: Path) -> list[Actor]:
+    """What goes on beside questions and verdicts."""
+    return [ReadersChanges(place, seed), Ingest(place, seed), FolderSync(place, seed, folder), Leavers(place, seed)]
+
+
+@contextlib.contextmanager
+def go_on(start: Callable[[ThreadPoolExecutor, threading.Event], "list[Future[None]]"]) -> Iterator[None]:
+    """Threads that run during the block, and end what they have begun."""
+    stopped = threading.Event()
+    with ThreadPoolExecutor(MOST_THREADS) as pool:
+        started = start(pool, stopped)
         try:
-            rows = Rows(app)
-            quiet, loaded = Asker(service.url, questions), Asker(service.url, questions)
-            with ThreadPoolExecutor(1) as pool:
-                stopped = threading.Event()
-                asking = pool.submit(quiet.run, stopped, arguments.seed)
-                time.sleep(QUIET_SECONDS)
-                stopped.set()
-                asking.result()
-                stopped.clear()
-                asking = pool.submit(loaded.run, stopped, arguments.seed)
-                try:
-                    with run_poster(service, sent, arguments.clients, arguments.rate, folder) as poster:
-                        clients = {os.getpid(): "the client that asks", poster.pid: "the clients that post"}
-                        with Usage(lambda: service.processes() | clients) as usage:
-                            faults = disturb(service, arguments.kill_every, draw, lambda: poster.poll() is not None)
-                        if poster.returncode:
-                            raise SystemExit(f"The clients ended with exit code {poster.returncode}.")
-                finally:
-                    stopped.set()
-                asking.result()
-            drained = drain(rows)
-            results = [json.loads(line) for line in (folder / "results.jsonl").read_text().splitlines()]
-            report(faults, results, list_updates(rows), drained, quiet, loaded, usage.seconds)
-            wrong = check(rows, sent, results, service.postgres.log_path)
-            began = time.time()
-            verified = app.revocation.verification.verify(app.auth.access.scope(COLLECTION))
-            checked = sum(table.rows for table in verified.tables)
-            print(f"\nverified {checked} rows in {time.time() - began:.1f} s")
-            return wrong + [f"verify: {found}" for found in verified.differences[:10]]
+            yield
         finally:
-            app.close()
+            stopped.set()
+        for each in started:
+            each.result()
+
+
+@dataclass
+class Run:
+    """The verdicts that are posted while parts are killed, and what was seen of it.
+
+    Attributes:
+        faults: what was killed.
+        results: what each post was answered.
+        used: seconds of processors by process.
+    """
+
+    arguments: argparse.Namespace
+    service: Service
+    folder: Path
+    sent: Sequence[Body]
+    draw: random.Random
+    faults: list[Fault] = field(default_factory=list)
+    results: list[Body] = field(default_factory=list)
+    used: Mapping[str, float] = field(default_factory=dict)
+
+    def post(self) -> None:
+        """Post all verdicts, and kill meanwhile."""
+        with run_poster(
+            self.service, self.sent, self.arguments.clients, self.arguments.rate, self.folder
+        ) as poster:
+            clients = {os.getpid(): "the client that asks", poster.pid: "the clients that post"}
+            with Usage(lambda: self.service.processes() | clients) as usage:
+                self.faults = disturb(
+                    self.service,
+                    self.arguments.kill_every,
+                    self.draw,
+                    lambda: poster.poll() is not None,
+                    self.arguments.calm,
+                )
+            if poster.returncode:
+                raise SystemExit(f"The clients ended with exit code {poster.returncode}.")
+        self.used = usage.seconds
+        self.results = [json.loads(line) for line in (self.folder / "results.jsonl").read_text().splitlines()]
+
+
+def conclude(
+    run: Run, place: Place, others: Sequence[Actor], quiet: Askers, loaded: Askers, stable: Mapping[str, str]
+) -> list[str]:
+    """Say what was measured; what is wrong."""
+    app = Application(run.service.settings, run.service.addresses)
+    try:
+        rows = Rows(app)
+        drained = drain(rows)
+        report(run.faults, run.results, list_updates(rows), drained, run.used)
+        missed = report_questions(run.faults, quiet, loaded)
+        wrong = check(rows, run.sent, run.results, run.service.postgres.log_path) + quiet.wrong + loaded.wrong
+        wrong += check_queries(rows, [asked.query_id for asked in (*quiet.answered, *loaded.answered)])
+        if others:
+            wrong += place.wrong + check_passages(rows, place.ledger, stable) + check_jobs(rows)
+            wrong += check_erased(rows, [each for other in others for each in getattr(other, "erased", ())])
+            print("\n" + ", ".join(f"{type(other).__name__}: {other.done} times" for other in others))
+        began = time.time()
+        verified = app.revocation.verification.verify(app.auth.access.scope(COLLECTION))
+        checked = sum(table.rows for table in verified.tables)
+        print(f"\nverified {checked} rows in {time.time() - began:.1f} s")
+        wrong += [f"verify: {found}" for found in verified.differences[:10]]
+        return wrong + missed + check_replica(run.service)
+    finally:
+        app.close()
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Verdicts under load while parts of the service are killed.")
+    parser.add_argument("--api", type=int, default=1, help="processes of the API")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--replica", action="store_true", help="read on a streaming replica; takes PYTHONPATH=.")
+    parser.add_argument("--beside", action="store_true", help="also change readers, ingest, sync and erase")
+    parser.add_argument("--asked", type=float, default=0.0, help="questions/s; 0: one after the other")
+    parser.add_argument("--quiet", type=float, default=15.0, help="seconds of one client and nothing else")
+    parser.add_argument("--calm", type=float, default=0.0, help="seconds of all this before the first kill")
     parser.add_argument("-n", "--posts", type=int, default=20_000)
     parser.add_argument("-k", "--kill-every", type=float, default=60.0, help="seconds; 0: nothing is killed")
     parser.add_argument("-d", "--data", type=Path, help="BEIR folder; the sample corpus by default")

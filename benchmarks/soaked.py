@@ -22,9 +22,9 @@ class Rows:
         self._app = app
         self._parameters = {"collection": app.auth.access.scope(COLLECTION).collection.id}
 
-    def __call__(self, statement: str) -> Sequence[Any]:
+    def __call__(self, statement: str, **parameters: Any) -> Sequence[Any]:
         with self._app.database.read() as reader:
-            return reader.rows(statement, self._parameters)
+            return reader.rows(statement, self._parameters | parameters)
 
     def pending(self) -> int:
         """Verdicts that wait."""

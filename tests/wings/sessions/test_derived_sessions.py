@@ -1,11 +1,15 @@
 """A reset of what was learned removes the sessions of one collection."""
 
 from dataclasses import replace
+from typing import Any
+
+import pytest
 
 from engram.composition.container import Application
 from engram.services.auth.scope import LOCAL
 from engram.wings.sessions.parts import sessions_of
 from engram.wings.sessions.services.session_service import NewSession
+from engram.wings.sessions.services.session_tools import AskedQuery, StepTools
 from tests.services.erasure.test_erasure_service import erase, find_anywhere
 from tests.support import state
 from tests.wings.sessions.test_session_feedback import run_session
@@ -37,3 +41,21 @@ def test_a_question_that_a_round_was_given_goes_with_its_session(application: Ap
     assert "job" in find_anywhere(application.database, "Xanthippa")
     erase(application, curie, kind="principal", name="oidc:quuxina")
     assert find_anywhere(application.database, "Xanthippa") == {}
+
+
+def test_a_query_of_a_round_under_way_goes_with_an_erased_session(
+    application: Application, curie: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scope = application.auth.access.scope(curie, replace(LOCAL, name="oidc:quuxina"))
+    ask = StepTools.ask
+
+    def be_erased_and_ask(tools: StepTools, text: str, **options: Any) -> AskedQuery:
+        erase(application, curie, kind="principal", name="oidc:quuxina")
+        return ask(tools, text, **options)
+
+    monkeypatch.setattr(StepTools, "ask", be_erased_and_ask)
+    sessions_of(application).sessions.start(
+        scope, NewSession(question="Where was Marie Curie born?", planner="pool")
+    )
+    application.jobs.runner.run_ready()
+    assert find_anywhere(application.database, "oidc:quuxina") == {}

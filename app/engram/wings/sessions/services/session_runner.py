@@ -25,6 +25,8 @@ from engram.services.question.query import Fallback
 from engram.storage.corpus import collections
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Database, Writer
+from engram.storage.erasure import erased_log
+from engram.storage.erasure.erased_log import Selection
 from engram.storage.jobs import jobs
 from engram.storage.jobs.jobs import Job
 from engram.wings.sessions.core.session import (
@@ -128,6 +130,7 @@ class SessionRunner:
                 work.advance(writer, created=cost.rounds)
                 _write(writer, state, written, tools.meter.sentences)
         except _OvertakenError:
+            self._forget(state.collection_id, tools.asked)
             return
         log.info(
             "session round",
@@ -138,6 +141,12 @@ class SessionRunner:
             found=len(step.sentences),
             stop_reason=step.stop,
         )
+
+    def _forget(self, collection_id: int, queries: Sequence[UUID]) -> None:
+        """Delete the queries of a step that is not kept: whoever asked may have been erased meanwhile."""
+        with self._database.write() as writer:
+            chosen = Selection("query", queries=tuple(queries))
+            erased_log.delete_episodes(writer, collection_id, chosen, len(queries))
 
     def _plan_step(
         self, scope: Scope, state: SessionState, tools: StepTools, caller_round: CallerRound | None

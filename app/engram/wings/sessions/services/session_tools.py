@@ -176,6 +176,7 @@ class StepTools:
         llm: metered; None where none is configured or the budget has none.
         language: finds names.
         meter: what the step costs.
+        asked: queries of the step, which are stored.
     """
 
     def __init__(
@@ -193,6 +194,7 @@ class StepTools:
         self.scope = scope
         self.language = language
         self.meter = StepMeter(state.budget, state.cost, state.read)
+        self.asked: list[UUID] = []
         afford = state.budget.llm_calls > 0 and state.budget.tokens > 0
         self.llm = llm.attach_meter(self.meter) if llm is not None and afford else None
 
@@ -217,6 +219,7 @@ class StepTools:
         self.meter.room()
         most = top_k or self._state.request.top_k
         answer = self._question.serve(self._query(text, most if binds is None else max(most, DEPTH), pool))
+        self.asked.append(answer.query_id)
         passages_shown = self._list_found_passages(answer)
         if binds is not None:
             passages_shown = [replace(passage, binds=binds(passage)) for passage in passages_shown]
