@@ -118,7 +118,9 @@ def recall(app: Application, collections: Sequence[str], questions: Sequence[str
         scope = app.auth.access.scope(collections[at % len(collections)])
         exact = {external_id for external_id, _ in app.retrieval.dense.search(scope, question, depth)}
         shown = app.answers.question.answer(
-            Query(text=question, scope=scope, top_k=depth, memory="off", strategy="dense")
+            Query(
+                text=question, scope=scope, top_k=depth, memory="off", strategy="dense", collapse_duplicates=False
+            )
         )
         shares.append(len(exact & {hit.passage_id for hit in shown.passages}) / len(exact))
     return float(np.mean(shares))

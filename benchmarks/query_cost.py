@@ -87,12 +87,16 @@ class Backends:
 
     def milliseconds(self) -> float:
         """Of all of them so far."""
+        return sum(map(read_processor_milliseconds, self.list_idle()))
+
+    def list_idle(self) -> list[int]:
+        """Ids of those that do nothing for others, such as an index."""
         with self._app.database.read() as reader:
             rows = reader.rows(
                 "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' "
-                "AND datname = current_database()"
+                "AND datname = current_database() AND (state <> 'active' OR pid = pg_backend_pid())"
             )
-        return sum(read_processor_milliseconds(row.pid) for row in rows)
+        return [row.pid for row in rows]
 
 
 def read_processor_milliseconds(pid: int) -> float:

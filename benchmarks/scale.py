@@ -19,25 +19,49 @@ exact one, of the first ten.
 """
 
 import argparse
-from collections.abc import Mapping
+import random
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from unittest.mock import patch
 
+import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 import common
 from engram.composition.container import Application
+from engram.context import tenancy
+from engram.services.auth.scope import LOCAL
 from engram.services.maintenance.index_maintenance import EXACT_SEARCH_LIMIT
-from engram.services.question.query import Query
-from engram.storage.corpus import collections
-from engram.storage.maintenance.vector_indexes import BUILDS
-from engram.storage.question.nearest_neighbours import build_index_condition
-from query_cost import statements
+from engram.services.question.plan import QueryPlanner
+from engram.services.question.query import Memory, Query, Strategy
+from engram.storage.corpus import collections, reader_sets
+from engram.storage.maintenance import vector_indexes
+from query_cost import Backends, read_processor_milliseconds, statements
+from visible_recall import search_exactly
 
 COMMON = 20
 """Passages that hold a word, or sentences that name an entity, from which on all copies share it."""
 OFFSET = 10_000_000
 """Between the ids of two copies, and more than a real corpus has."""
+READERS = (("group:0.1%", "group:100%", "group:5%"), ("group:100%", "group:5%"), ("group:100%",))
+"""Of one passage in a thousand, of one in twenty, and of all others; whoever is of a group sees so many of all."""
+WAYS: Mapping[str, tuple[Mapping[str, int] | None, tuple[str, ...] | None]] = {
+    "everything": (None, None),
+    "filter that leaves 50%": ({"half": 0}, None),
+    "filter that leaves 5%": ({"twentieth": 7}, None),
+    "filter that leaves 0.1%": ({"thousandth": 500}, None),
+    "reader of 100%": (None, ("group:100%",)),
+    "reader of 5%": (None, ("group:5%",)),
+    "reader of 0.1%": (None, ("group:0.1%",)),
+}
+"""Filter and readers of a query."""
+WARM = 10
+"""Questions asked before."""
+MEMORY_MB = 2_048
+"""That a vector index is built in."""
 
 # Parameters: the source, the copy's collection, which copy it is (0: as it is), and passages of the source to copy.
 _COPY = (
@@ -51,48 +75,63 @@ _COPY = (
         SELECT entity_id AS id FROM entity_sentence WHERE collection_id = %(source)s
         GROUP BY 1 HAVING count(*) > %(common)s
     """,
+    """
+    CREATE TEMPORARY TABLE common_term ON COMMIT DROP AS
+        SELECT id FROM lexical_term WHERE collection_id = %(source)s AND passage_count > %(common)s
+    """,
     "CREATE UNIQUE INDEX ON common_entity (id)",
     """
     CREATE TEMPORARY TABLE copied ON COMMIT DROP AS
-        SELECT id, (row_number() OVER (ORDER BY id) + 997 * %(copy)s) %% count(*) OVER () AS other
-        FROM passage WHERE collection_id = %(source)s ORDER BY id LIMIT %(most)s
+        SELECT id, other, draw, CASE WHEN draw < 1 THEN %(few)s WHEN draw < 50 THEN %(some)s ELSE %(all)s END
+                                    ::bigint AS reader_set_id
+        FROM (SELECT id, (row_number() OVER (ORDER BY id) + 997 * %(copy)s) %% count(*) OVER () AS other,
+                     mod(hashint8extended(id, %(copy)s) & 1048575, 1000) AS draw
+              FROM passage WHERE collection_id = %(source)s ORDER BY id LIMIT %(most)s) AS taken
     """,
     "CREATE UNIQUE INDEX ON copied (id)",
-    "ANALYZE copied, common_entity",
     """
-    INSERT INTO passage (collection_id, id, external_id, title, text, language, metadata, content_hash,
-                         embedding)
+    CREATE TEMPORARY TABLE other ON COMMIT DROP AS
+        SELECT row_number() OVER (ORDER BY id) - 1 AS place, embedding::vector FROM passage
+        WHERE collection_id = %(source)s
+    """,
+    "ANALYZE copied, common_entity, common_term, other",
+    """
+    INSERT INTO passage (collection_id, id, external_id, title, text, language, metadata, reader_set_id,
+                         content_hash, embedding)
     SELECT %(target)s, p.id + %(offset)s, p.external_id || '#' || %(copy)s::bigint, p.title, p.text, p.language,
-           p.metadata, p.content_hash, CASE WHEN %(copy)s = 0 THEN p.embedding::vector ELSE l2_normalize(
+           p.metadata || jsonb_build_object('half', copied.draw %% 2, 'twentieth', copied.draw %% 20,
+                                            'thousandth', copied.draw),
+           copied.reader_set_id,
+           p.content_hash, CASE WHEN %(copy)s = 0 THEN p.embedding::vector ELSE l2_normalize(
                p.embedding::vector * %(own)s::vector + other.embedding * %(others)s::vector) END
     FROM copied JOIN passage p ON p.collection_id = %(source)s AND p.id = copied.id
-    JOIN (SELECT row_number() OVER (ORDER BY id) - 1 AS place, embedding::vector FROM passage
-          WHERE collection_id = %(source)s) AS other ON other.place = copied.other
+    JOIN other ON other.place = copied.other
     """,
     """
     INSERT INTO entity (collection_id, id, name, surface, spelling, embedding)
     SELECT %(target)s, e.id + %(offset)s, e.name || '#' || %(copy)s::bigint, e.surface,
-           e.spelling || %(copy)s::bigint, e.embedding
-    FROM entity e WHERE e.collection_id = %(source)s AND %(copy)s > 0
+           e.spelling || %(copy)s::bigint, l2_normalize(
+               e.embedding::vector * %(own)s::vector + other.embedding * %(others)s::vector)
+    FROM entity e JOIN other ON other.place = (e.id + %(copy)s) %% (SELECT count(*) FROM other)
+    WHERE e.collection_id = %(source)s AND %(copy)s > 0
       AND e.id NOT IN (SELECT id FROM common_entity)
     UNION ALL
     SELECT %(target)s, e.id, e.name, e.surface, e.spelling, e.embedding
     FROM entity e WHERE e.collection_id = %(source)s AND %(copy)s = 0
     """,
     """
-    INSERT INTO sentence (collection_id, id, passage_id, position, text, embedding)
-    SELECT %(target)s, s.id + %(offset)s, s.passage_id + %(offset)s, s.position, s.text,
+    INSERT INTO sentence (collection_id, id, passage_id, position, text, reader_set_id, embedding)
+    SELECT %(target)s, s.id + %(offset)s, s.passage_id + %(offset)s, s.position, s.text, copied.reader_set_id,
            CASE WHEN %(copy)s = 0 THEN s.embedding::vector ELSE l2_normalize(
                s.embedding::vector * %(own)s::vector + other.embedding * %(others)s::vector) END
     FROM copied JOIN sentence s ON s.collection_id = %(source)s AND s.passage_id = copied.id
-    JOIN (SELECT row_number() OVER (ORDER BY id) - 1 AS place, embedding::vector FROM passage
-          WHERE collection_id = %(source)s) AS other ON other.place = copied.other
+    JOIN other ON other.place = copied.other
     """,
     """
-    INSERT INTO entity_sentence (collection_id, entity_id, sentence_id, passage_id)
+    INSERT INTO entity_sentence (collection_id, entity_id, sentence_id, passage_id, reader_set_id)
     SELECT %(target)s, l.entity_id + CASE WHEN l.entity_id IN (SELECT id FROM common_entity) THEN 0
                                           ELSE %(offset)s END,
-           l.sentence_id + %(offset)s, l.passage_id + %(offset)s
+           l.sentence_id + %(offset)s, l.passage_id + %(offset)s, copied.reader_set_id
     FROM copied JOIN entity_sentence l ON l.collection_id = %(source)s AND l.passage_id = copied.id
     """,
     """
@@ -110,11 +149,18 @@ _COPY = (
         SET passage_count = lexical_term.passage_count + excluded.passage_count
     """,
     """
-    INSERT INTO lexical_posting (collection_id, term_id, passage_id, frequency, length)
+    INSERT INTO lexical_posting (collection_id, term_id, passage_id, frequency, length, reader_set_id)
     SELECT %(target)s, l.term_id + CASE WHEN t.passage_count > %(common)s THEN 0 ELSE %(offset)s END,
-           l.passage_id + %(offset)s, l.frequency, l.length
+           l.passage_id + %(offset)s, l.frequency, l.length, copied.reader_set_id
     FROM copied JOIN lexical_posting l ON l.collection_id = %(source)s AND l.passage_id = copied.id
     JOIN lexical_term t ON t.collection_id = %(source)s AND t.id = l.term_id
+    """,
+    """
+    INSERT INTO lexical_passage (collection_id, passage_id, analyser, length, term_ids)
+    SELECT %(target)s, l.passage_id + %(offset)s, l.analyser, l.length, ARRAY(
+        SELECT term + CASE WHEN term IN (SELECT id FROM common_term) THEN 0 ELSE %(offset)s END
+        FROM unnest(l.term_ids) AS term)
+    FROM copied JOIN lexical_passage l ON l.collection_id = %(source)s AND l.passage_id = copied.id
     """,
     """
     UPDATE collection SET passage_count = passage_count + (SELECT count(*) FROM copied),
@@ -143,6 +189,7 @@ def grow_collection(app: Application, source: str, passages: int, number: int = 
     origin = app.auth.access.scope(source).collection
     with app.database.write() as writer:
         made = collections.open_for_writing(writer, name, origin.encoder).collection
+        sets = reader_sets.make(writer, made.id, READERS)
     own, others = ([weight] * app.models.embedder.dimension for weight in (0.8, 0.6))
     copy = -(-made.passage_count // origin.passage_count)
     while (left := passages - copy * origin.passage_count) > 0:
@@ -157,6 +204,7 @@ def grow_collection(app: Application, source: str, passages: int, number: int = 
                         "offset": copy * OFFSET,
                         "most": left,
                         "common": COMMON,
+                        **dict(zip(("few", "some", "all"), (sets[one] for one in READERS), strict=True)),
                         "own": str(own),
                         "others": str(others),
                     },
@@ -164,15 +212,64 @@ def grow_collection(app: Application, source: str, passages: int, number: int = 
         copy += 1
         print(f"{name}: {min(copy * origin.passage_count, passages)} passages", flush=True)
     if "passage" not in made.indexed and passages > EXACT_SEARCH_LIMIT:
+        began = time.perf_counter()
         with app.database.administer() as admin:
-            admin.execute("SET maintenance_work_mem = '1GB'")
-            admin.execute(
-                f"CREATE INDEX IF NOT EXISTS passage_hnsw_{made.id} ON passage "
-                f"USING hnsw (embedding vector_ip_ops) {BUILDS['passage']} WHERE {build_index_condition(made.id)}"
-            )
+            vector_indexes.build(admin, "passage", made.id, made.encoder_dimension, MEMORY_MB)
         with app.database.write() as writer:
-            writer.execute("UPDATE collection SET indexed = ARRAY['passage'] WHERE id = %(id)s", {"id": made.id})
+            collections.record_indexed(writer, made.id, ["passage"])
+        print(f"{name}: index built in {time.perf_counter() - began:.0f} s", flush=True)
     return name
+
+
+def ask(
+    app: Application, name: str, question: str, way: str, strategy: Strategy = "graph", memory: Memory = "read"
+) -> set[str]:
+    """Passages that ``WAYS[way]`` shows."""
+    filters, readers = WAYS[way]
+    with tenancy.restrict_to(LOCAL.tenant, None if readers is None else tenancy.ReaderNames(readers)):
+        scope = app.auth.access.scope(name)
+        query = Query(
+            text=question,
+            scope=scope,
+            top_k=10,
+            strategy=strategy,
+            memory=memory,
+            filter=filters,
+            collapse_duplicates=None if strategy == "graph" else False,
+        )
+        return {hit.passage_id for hit in app.answers.question.answer(query).passages}
+
+
+def measure_ways(app: Application, names: Sequence[str], asked: Sequence[str], compared: int) -> list[list[object]]:
+    """Ask each question of each collection in each way, in turns; a row of each collection and way.
+
+    Args:
+        compared: questions that are also searched densely, as the service does and exactly.
+    """
+    arms = [(name, way) for name in names for way in WAYS]
+    order, pids = random.Random(0), list[int]()
+    spent: dict[tuple[str, str], list[tuple[float, float, float]]] = defaultdict(list)
+    for at, question in enumerate((*asked[:WARM], *asked)):
+        order.shuffle(arms)
+        if at == WARM:
+            pids = Backends(app).list_idle()
+        for arm in arms:
+            before = sum(map(read_processor_milliseconds, pids)), time.process_time() * 1000, time.perf_counter()
+            ask(app, arm[0], question, arm[1])
+            took = (time.perf_counter() - before[2]) * 1000, time.process_time() * 1000 - before[1]
+            if pids:
+                spent[arm].append((*took, sum(map(read_processor_milliseconds, pids)) - before[0]))
+    rows: list[list[object]] = []
+    for name, way in sorted(arms, key=lambda arm: (names.index(arm[0]), list(WAYS).index(arm[1]))):
+        found = []
+        for question in asked[:compared]:
+            with patch.object(QueryPlanner, "_narrow", search_exactly):
+                best = ask(app, name, question, way, "dense", "off")
+            found.append(len(best & ask(app, name, question, way, "dense", "off")) / len(best))
+        took, process, postgres = np.array(spent[name, way]).T
+        rows.append([name, way, float(np.mean(found)), *common.percentiles(took), process.mean(), postgres.mean()])
+        print(*rows[-1], flush=True)
+    return rows
 
 
 def _is_named(app: Application, source: str, question: str) -> bool:
@@ -207,6 +304,9 @@ def main() -> None:
     parser.add_argument("--passages", type=int, nargs="+", default=[40_000, 100_000])
     parser.add_argument("--number", type=int, default=1, help="Collections of each size.")
     parser.add_argument("--questions", type=int, default=100)
+    parser.add_argument(
+        "--ways", type=int, help="Ask by filters and as readers; so many questions exactly as well."
+    )
     parser.add_argument("--draw", type=Path, help="Draw the costs by size into this PNG.")
     arguments = parser.parse_args()
     source = arguments.collection or arguments.dataset.resolve().name
@@ -220,6 +320,10 @@ def main() -> None:
             [grow_collection(app, source, n, at) for at in range(arguments.number)] for n in arguments.passages
         ]
         app.maintenance.statistics.run()
+        if arguments.ways is not None:
+            held = measure_ways(app, [names[0] for names in sizes[1:]], asked, arguments.ways)
+            header = ["collection", "way", "recall@10", "p50 ms", "p95 ms", "process ms", "Postgres ms"]
+            common.table(header, held)
         costs: dict[int, Mapping[str, float]] = {}
         rows: list[list[object]] = []
         for names in sizes:

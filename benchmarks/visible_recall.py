@@ -25,9 +25,8 @@ import common
 from engram.composition.container import Application
 from engram.context import tenancy
 from engram.services.auth.scope import LOCAL, Scope
-from engram.services.question.plan import QueryPlan
+from engram.services.question.plan import QueryPlan, QueryPlanner
 from engram.services.question.query import Query, Strategy
-from engram.services.question.search import RetrievalService
 from engram.storage.column_parameters import vectors
 from engram.storage.corpus import collections, reader_sets
 from query_latency import measure_interleaved
@@ -153,7 +152,7 @@ def main() -> None:
         def measure_recall(label: str) -> float:
             if arguments.strategy == "dense":
                 return _measure_recall(held, seen[label], asked_vectors, found[label])
-            exactly = patch.object(RetrievalService, "_narrow", _search_exactly)
+            exactly = patch.object(QueryPlanner, "_narrow", search_exactly)
             with exactly, tenancy.restrict_to(LOCAL.tenant, callers[label]):
                 best = [_ask(app, scope, question, arguments.strategy) for question in questions[:COMPARED]]
             return float(np.mean([len(one & got) / TOP_K for one, got in zip(best, found[label], strict=False)]))
@@ -179,7 +178,7 @@ def _ask(app: Application, scope: Scope, question: str, strategy: Strategy) -> s
     return {int(hit.passage_id) for hit in app.answers.question.answer(query).passages}
 
 
-def _search_exactly(_: RetrievalService, plan: QueryPlan) -> QueryPlan:
+def search_exactly(_: QueryPlanner, plan: QueryPlan) -> QueryPlan:
     """The plan without use of the vector index."""
     return replace(plan, focus=replace(plan.focus, limits=replace(plan.focus.limits, exact=True)))
 
