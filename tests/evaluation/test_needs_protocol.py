@@ -74,6 +74,6 @@ def test_the_report_has_each_way_to_judge_after_each_number_of_verdicts(
     with application.database.read() as reader:
         stored = reader.rows("SELECT question FROM episode ORDER BY created_at, id")
     between = [question.text for question in needs_protocol.plan(worded, 3, 0).between]
-    assert [row.question for row in stored if row.question in between] == between[:6]
+    assert [row.question for row in stored if row.question in between] == between[:12]
     (off,) = report.drift
     assert all("said" not in row.values for row in off.rows)

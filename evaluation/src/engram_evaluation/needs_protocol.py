@@ -3,8 +3,8 @@
 A need is all questions with the same relevant passages. The first wordings of each need are judged, up to
 ``MOST_JUDGED`` of them. Of those from ``FIRST_ASKED`` on 400 are measured, before the first verdict and after 1, 3,
 5 and 10 verdicts on each need, and never judged. The wordings between these are other people's messages: before
-each verdict one of them is asked, of any need, and neither judged nor measured. From 64 needs on, these and the
-judged ones are the latest 128 that were asked at the end of each turn, so the measured ones teach nothing.
+each verdict two of them are asked, of any need, and neither judged nor measured. From 64 needs on, these are the
+latest 128 without a verdict at the end of each turn, so the measured ones teach nothing.
 
 Three ways to judge are compared: complete verdicts, partial ones on a single passage of those that were shown, as a
 thumb is, and the same with 10% of them on a wrong passage. Beside the ranking stands what the votes of judged
@@ -15,6 +15,7 @@ questions say (``said``: the highest probability that a passage is evidence), an
 import random
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import cycle, islice
 
 from engram.context.errors import InvalidRequestError
 from engram.core.ranking.remembered_sufficiency import PastEvidence
@@ -33,6 +34,8 @@ MOST_JUDGED = JUDGED_COUNTS[-1]
 FIRST_ASKED = 2 * MOST_JUDGED
 """Wordings of a need, in file order, from which on they may be measured."""
 ASKED = 400
+OTHERS_ASKED = 2
+"""Other people's messages that are asked before each verdict."""
 WRONG_SHARE = 0.1
 MOST_RANKED = 100
 """Passages among which the one is looked for that past questions believe in most."""
@@ -45,7 +48,7 @@ class NeedsPlan:
 
     Attributes:
         judged: those of each turn, which adds one verdict to each need.
-        between: as many wordings, of which one is asked before each verdict.
+        between: as many wordings, of which two are asked before each verdict, in turn.
         asked: wordings that are measured.
     """
 
@@ -106,12 +109,13 @@ def _follow(run: Run, planned: NeedsPlan, store: Phases, arm: str, seed: int) ->
     run.harness.reset()
     asking = QueryArm(run.options.profile, "read", run.options.stop_rule)
     draw = random.Random(f"needs/{seed}/{arm}")  # noqa: S311 - repeatable, not secret
-    others = iter(planned.between)
+    others = cycle(planned.between)
     phases = [replace(_measure(run, planned, store, COMPLETE, 0, seed), arm=arm)]
     for turn, questions in enumerate(planned.judged, start=1):
         step = run.begin(f"{arm}, seed {seed}, turn {turn}", len(questions))
         for question in questions:
-            run.harness.ask(next(others), asking)
+            for other in islice(others, OTHERS_ASKED):
+                run.harness.ask(other, asking)
             _judge(run, asking, question, arm, draw)
             step()
         if turn in JUDGED_COUNTS:
