@@ -92,6 +92,7 @@ def _read_document(body: bytes) -> tuple[str | None, Lines, Documents]:
 def _stage_document(lines: Lines, documents: Documents, reception: PassageReception) -> None:
     """Stage a document in pieces, each in a transaction of its own: none of it counts before all of it is there."""
     try:
+        reception.check_documents(documents)
         for piece in pieces(lines):
             reception.add(piece, [], documents)
             documents = []
