@@ -353,6 +353,16 @@ def test_robots_are_respected(site: Site) -> None:
         read(site)
 
 
+def test_pages_that_are_not_read_are_named(site: Site) -> None:
+    site.put("/robots.txt", "User-agent: *\nDisallow: /private/\n", content_type="text/plain")
+    site.put("/a.html", page(1))
+    forbidden = [f"/private/{number}.html" for number in range(101)]
+    site.list("/a.html", *forbidden)
+    _, listed = read(site)
+    names = ", ".join(f"{site.url}{path}" for path in forbidden[:-1])
+    assert listed.notes == (f"not read, as robots.txt forbids it: {names} and 1 more",)
+
+
 def test_a_website_that_asks_to_wait_is_left_alone(site: Site) -> None:
     for path in ("/a.html", "/b.html"):
         site.put(path, "busy", status=429)

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from engram.context.errors import InvalidRequestError
 from engram.wings.importing.conversion.folder import NAME_CHARACTERS, Listing, SourceFile, escape_name
-from engram.wings.importing.conversion.notes import list_some
+from engram.wings.importing.conversion.notes import list_names
 from engram.wings.importing.conversion.reader_rules import ReaderRules
 from engram.wings.importing.sources.page_list import PageList, list_pages
 from engram.wings.importing.sources.source import FileContent, ListKnown, Source, is_settled, read_http_date
@@ -103,9 +103,9 @@ class Website(Source):
                     self._pages[name] = page
         notes = [f"{self.name}: {failure}" for failure in listed.failures]
         if forbidden:
-            notes.append(f"not read, as robots.txt forbids it: {list_some(forbidden)}")
+            notes.append(f"not read, as robots.txt forbids it: {list_names(forbidden)}")
         if listed.elsewhere:
-            notes.append(f"not read, being of another website: {list_some(listed.elsewhere)}")
+            notes.append(f"not read, being of another website: {list_names(listed.elsewhere)}")
         files = [SourceFile(Path("/", name), name, self.name) for name in self._pages]
         whole = () if not listed.failures else (self.name,)
         return Listing(tuple(files), tuple(others), (), unreadable=whole, notes=tuple(notes))
