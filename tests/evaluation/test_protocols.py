@@ -13,7 +13,7 @@ from rich.console import Console
 
 from engram.composition.container import Application
 from engram.composition.parts import retrieval_services
-from engram.context.errors import InvalidRequestError, LlmNotConfiguredError
+from engram.context.errors import InvalidRequestError
 from engram.providers.embedder.model_folder import DEFAULT_MODEL, DEFAULT_MODEL_SHA256
 from engram.providers.llm import Llm
 from engram.providers.ranking_prior import SHIPPED_FILE
@@ -24,7 +24,7 @@ from engram_evaluation.expected import ExpectedFigures, Figure, read_published
 from engram_evaluation.harness import Harness, open_harness
 from engram_evaluation.protocols import JUDGED_GROUP, OTHER_HALF, PARAPHRASES, SHARING_GROUP, UNJUDGED, plan
 from engram_evaluation.run_options import Options
-from engram_evaluation.verdict_givers import LlmJudge, OracleJudge, ShownSentence, choose
+from engram_evaluation.verdict_givers import OracleJudge, ShownSentence
 from engram_evaluation.weight_fit import fit_kinds
 from tests.evaluation.conftest import FULL, Evaluate
 from tests.support.openai_server import OpenAiServer, keyword_handler
@@ -160,25 +160,6 @@ def test_oracle_of_returned_passages_supports_unselected_sentences() -> None:
     assert NamedSentence(80) not in returned.rejected
 
 
-def test_the_llm_judges_what_it_was_shown() -> None:
-    with OpenAiServer(lambda _: '{"supporting": [1], "confidence": 0.5}') as server:
-        llm = Llm(base_url=server.base_url, api_key=None, model="test")
-        verdict = LlmJudge(llm).verdict(ANYWHERE, uuid4(), QUESTION, SHOWN)
-        nothing = LlmJudge(llm).verdict(ANYWHERE, uuid4(), QUESTION, [])
-        llm.close()
-    assert verdict is not None
-    assert (verdict.supporting, verdict.rejected, verdict.partial) == ([NamedSentence(1)], [NamedSentence(2)], True)
-    assert verdict.confidence == 0.5
-    assert nothing is None
-
-
-def test_no_endpoint_no_llm_judge(run_protocol: Evaluate) -> None:
-    with pytest.raises(LlmNotConfiguredError, match="ENGRAM_LLM_BASE_URL"):
-        choose("llm", "full", None)
-    with pytest.raises(LlmNotConfiguredError):
-        run_protocol("similar", judge="llm", limit=1)
-
-
 def test_model_requests_are_counted(run_protocol: Evaluate) -> None:
     with (
         OpenAiServer(keyword_handler) as server,
@@ -312,7 +293,6 @@ def test_an_older_version_of_the_corpus_leaves_nothing_behind(
         {"turns": 0},
         {"limit": 0},
         {"verdicts": "x"},
-        {"judge": "x"},
         {"seeds": (1, 1)},
         {"stop_rule": "x"},
         {"freeze": ("task",)},

@@ -84,8 +84,7 @@ def _open_finished_turns(run: Run, way: Variation, name: str, plan_of: ProtocolP
     learned = run.store(
         profile=options.profile,
         variation=variation.parameters(),
-        verdicts=options.verdicts if options.judge == "oracle" else None,
-        judge=options.judge,
+        verdicts=options.verdicts,
         judged=sorted(question.id for question in plan_of.judged),
         measured=measured,
     )
