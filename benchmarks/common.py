@@ -1,4 +1,4 @@
-"""What the benchmarks share: reading a data set folder, filling a collection, percentiles and tables."""
+"""What the benchmarks share: reading a data set, filling a collection, asking, judging, percentiles and tables."""
 
 import gc
 import gzip
@@ -19,7 +19,9 @@ from engram.config.settings import Settings
 from engram.context import tenancy
 from engram.providers.embedder import Embedder
 from engram.providers.language import Language
+from engram.services.question.answer import Answer
 from engram.services.question.query import Query
+from engram.services.verdict.verdict import Verdict
 from engram.storage.schema_revision import migrate
 
 LINES_PER_WRITE = 500
@@ -52,9 +54,29 @@ def passages(folder: Path, limit: int | None = None) -> list[dict[str, Any]]:
     ]
 
 
+def labels(folder: Path) -> dict[str, dict[str, int]]:
+    """Question -> its relevant passages, each with 1, both in the order of a BEIR folder's qrels.tsv."""
+    found: dict[str, dict[str, int]] = {}
+    for line in (folder / "qrels.tsv").read_text(encoding="utf-8").splitlines()[1:]:
+        question, passage, score = line.split("\t")
+        if float(score) > 0:
+            found.setdefault(question, {})[passage] = 1
+    return found
+
+
 def questions(folder: Path, limit: int | None = None) -> list[str]:
     """Questions of a BEIR folder."""
     return [row["text"] for row in read_jsonl(dataset_file(folder, "queries"), limit)]
+
+
+class WrappedEncoder:
+    """An encoder that is another one, but for what a subclass changes."""
+
+    def __init__(self, embedder: Any) -> None:
+        self.embedder = embedder
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.embedder, name)
 
 
 @contextmanager
@@ -96,6 +118,37 @@ def stage(app: Application, collection: str, bodies: Sequence[Mapping[str, Any]]
     return reception.finish()
 
 
+def fill(app: Application, collection: str, bodies: Sequence[Mapping[str, Any]]) -> None:
+    """Ingest passages into a collection that has no others.
+
+    Raises:
+        SystemExit: not all of them arrived.
+    """
+    stage(app, collection, bodies)
+    while app.jobs.runner.run_ready():
+        pass
+    held = app.auth.access.scope(collection).collection.passage_count
+    if held != len(bodies):
+        raise SystemExit(f"{collection}: {len(bodies)} passages were sent, {held} arrived.")
+
+
+def ask(app: Application, collection: str, text: str, **options: Any) -> Answer:
+    """What a collection answers; ``options`` are those of ``Query``."""
+    return app.answers.question.answer(Query(text=text, scope=app.auth.access.scope(collection), **options))
+
+
+def judge(app: Application, verdicts: Sequence[Verdict], batch: int) -> None:
+    """Accept verdicts on one collection, and apply so many of them at a time.
+
+    Raises:
+        SystemExit: a worker applied some of them.
+    """
+    for some in chunks(verdicts, batch):
+        events = [app.learning.verdicts.accept(verdict, uuid.uuid4().hex).event.id for verdict in some]
+        if app.learning.learner.apply(some[0].scope.collection.id, events) != len(events):
+            raise SystemExit("A worker applies verdicts beside.")
+
+
 @contextmanager
 def scratch_collection(app: Application) -> Iterator[str]:
     """The name of a collection that is made now and removed at the end of the block."""
@@ -117,11 +170,8 @@ def recall(app: Application, collections: Sequence[str], questions: Sequence[str
     for at, question in enumerate(questions):
         scope = app.auth.access.scope(collections[at % len(collections)])
         exact = {external_id for external_id, _ in app.retrieval.dense.search(scope, question, depth)}
-        shown = app.answers.question.answer(
-            Query(
-                text=question, scope=scope, top_k=depth, memory="off", strategy="dense", collapse_duplicates=False
-            )
-        )
+        way = {"top_k": depth, "memory": "off", "strategy": "dense", "collapse_duplicates": False}
+        shown = ask(app, collections[at % len(collections)], question, **way)
         shares.append(len(exact & {hit.passage_id for hit in shown.passages}) / len(exact))
     return float(np.mean(shares))
 
@@ -137,9 +187,10 @@ def percentiles(samples: Sequence[float]) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print a Markdown table."""
-    print("| " + " | ".join(header) + " |")
-    print("|" + "---|" * len(header))
+def table(header: str | Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print a Markdown table; names in a header that is one text have ", " between them."""
+    names = header.split(", ") if isinstance(header, str) else header
+    print("| " + " | ".join(names) + " |")
+    print("|" + "---|" * len(names))
     for row in rows:
         print("| " + " | ".join(f"{cell:.2f}" if isinstance(cell, float) else str(cell) for cell in row) + " |")

@@ -46,8 +46,7 @@ def main() -> None:
         passages = sentences = names = 0
         for folder in arguments.datasets:
             name = stack.enter_context(common.scratch_collection(app))
-            common.stage(app, name, common.passages(folder, arguments.passages))
-            app.jobs.runner.run_ready()
+            common.fill(app, name, common.passages(folder, arguments.passages))
             collection = app.auth.access.scope(name).collection
             EntityEmbedder(app.database, app.models.encoder).run(collection_id=collection.id)
             passages, sentences = passages + collection.passage_count, sentences + collection.sentence_count

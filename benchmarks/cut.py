@@ -33,10 +33,7 @@ def main() -> None:
         remove_titles(given.dataset, given.out)
         return
     labels = [line.split("\t") for line in (given.dataset / "qrels.tsv").read_text().splitlines()]
-    relevant: dict[str, set[str]] = {}
-    for question, passage, score in labels[1:]:
-        if float(score) > 0:
-            relevant.setdefault(question, set()).add(passage)
+    relevant = {question: set(passages) for question, passages in common.labels(given.dataset).items()}
     lines = {name: common.read_jsonl(common.dataset_file(given.dataset, name)) for name in ("corpus", "queries")}
     expansions = common.read_jsonl(common.dataset_file(given.dataset, "expansions"))
     widened = [one for one in expansions if one["query_id"] in relevant][: given.expanded]

@@ -320,14 +320,7 @@ def main() -> None:
             print(rows[-1].format_line(), file=sys.stderr, flush=True)
             delete_flooded_passages(theirs)
     common.table(
-        [
-            "flood of tenant a",
-            "b's p95 quiet, ms",
-            "b's p95, ms",
-            "times",
-            "passage found, s",
-            "verdict applied, s",
-        ],
+        "flood of tenant a, b's p95 quiet (ms), b's p95 (ms), times, passage found (s), verdict applied (s)",
         [(row.name, row.quiet_ms, row.flooded_ms, row.times, row.found, row.applied) for row in rows],
     )
     sys.exit(0 if all(row.holds for row in rows) else 1)

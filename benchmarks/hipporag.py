@@ -170,16 +170,6 @@ def resolve(
     return {name: gold for name, gold in found.items() if gold}, [name for name, gold in found.items() if not gold]
 
 
-def labels(folder: Path) -> dict[str, set[str]]:
-    """Question -> its relevant passages, by the folder's qrels."""
-    relevant: dict[str, set[str]] = defaultdict(set)
-    for line in (folder / "qrels.tsv").read_text(encoding="utf-8").splitlines()[1:]:
-        question, passage, score = line.split("\t")
-        if float(score) > 0:
-            relevant[question].add(passage)
-    return relevant
-
-
 def read_corpus(folder: Path) -> list[Passage]:
     rows = common.read_jsonl(common.dataset_file(folder, "corpus"))
     return [Passage(row["_id"], row["title"], row["text"]) for row in rows]
@@ -267,11 +257,12 @@ def main() -> None:
     found = convert(questions, passages, given.out)
     if given.known:
         ids = {one.id: _id(one.title, one.text) for one in read_corpus(given.known)}
-        known = {one: {ids[passage] for passage in gold} for one, gold in labels(given.known).items()}
+        known = {one: {ids[passage] for passage in gold} for one, gold in common.labels(given.known).items()}
         compare(found, known, f"{given.known.name} (derived by title)")
     if given.annotated:
         annotated = read_corpus(given.annotated)
-        corpus, gold = Corpus(annotated), labels(given.annotated)
+        corpus = Corpus(annotated)
+        gold = {one: set(passages) for one, passages in common.labels(given.annotated).items()}
         queries = common.read_jsonl(common.dataset_file(given.annotated, "queries"))
         resolved = {}
         for row in queries:

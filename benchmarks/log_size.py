@@ -11,13 +11,11 @@ DATABASE_URL and REDIS_URL, or the embedded servers of ENGRAM_DATA_DIR, are used
 """
 
 import argparse
-import uuid
 from itertools import islice
 from pathlib import Path
 
 import common
 from engram.composition.container import Application
-from engram.services.question.query import Query
 from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram.storage.tables import metadata
 
@@ -37,7 +35,7 @@ def sizes(app: Application) -> dict[str, int]:
 def ask_questions(app: Application, collection: str, questions: list[str]) -> list[Verdict]:
     """The questions, answered, each with what is to be said of its answer."""
     scope = app.auth.access.scope(collection)
-    answers = [app.answers.question.answer(Query(text=text, scope=scope)) for text in questions]
+    answers = [common.ask(app, collection, text) for text in questions]
     return [
         Verdict(
             query_id=answer.query_id,
@@ -49,15 +47,6 @@ def ask_questions(app: Application, collection: str, questions: list[str]) -> li
         )
         for answer in answers
     ]
-
-
-def judge(app: Application, collection: str, verdicts: list[Verdict]) -> None:
-    """Accept the verdicts and apply them in batches."""
-    target = app.auth.access.scope(collection).collection.id
-    for some in common.chunks(verdicts, BATCH):
-        events = [app.learning.verdicts.accept(verdict, uuid.uuid4().hex).event.id for verdict in some]
-        if app.learning.learner.apply(target, events) != len(events):
-            raise SystemExit("a worker applies verdicts beside")
 
 
 def report(label: str, before: dict[str, int], after: dict[str, int], count: int) -> None:
@@ -76,12 +65,11 @@ def main() -> None:
     arguments = parser.parse_args()
     questions = common.questions(arguments.dataset, arguments.queries)
     with common.application() as (app, _), common.scratch_collection(app) as collection:
-        common.stage(app, collection, common.passages(arguments.dataset, arguments.passages))
-        app.jobs.runner.run_ready()
+        common.fill(app, collection, common.passages(arguments.dataset, arguments.passages))
         empty = sizes(app)
         verdicts = ask_questions(app, collection, questions)
         answered = sizes(app)
-        judge(app, collection, verdicts)
+        common.judge(app, verdicts, BATCH)
         report("query", empty, answered, len(verdicts))
         report("verdict", answered, sizes(app), len(verdicts))
 

@@ -42,7 +42,7 @@ import psycopg
 import Stemmer
 from bm25s import tokenize
 
-from common import dataset_file, passages, read_jsonl
+from common import dataset_file, labels, passages, read_jsonl
 from engram.providers.embedder import Embedder, load_embedder
 from engram.providers.ranking_prior import RankingPriors, load_priors
 from running import Service
@@ -367,11 +367,7 @@ TITLED: dict[str, dict[str, str]] = {}
 
 def load_task(folder: Path, limit: int | None) -> Task:
     """Read a folder of the BEIR layout; ``limit``: passages at most, those that questions need first."""
-    relevant: dict[str, set[str]] = {}
-    for line in (folder / "qrels.tsv").read_text(encoding="utf-8").splitlines():
-        parts = line.split("\t")
-        if parts[-1].strip().isdigit() and int(parts[-1]) > 0:
-            relevant.setdefault(parts[0], set()).add(parts[-2])
+    relevant = labels(folder)
     questions = {
         row["_id"]: row["text"] for row in read_jsonl(dataset_file(folder, "queries")) if row["_id"] in relevant
     }
