@@ -123,11 +123,7 @@ def main() -> None:
     asked = common.questions(arguments.dataset)
 
     rows: list[list[object]] = []
-    with (
-        common.application() as (app, addresses),
-        api(addresses) as (client, _),
-        run_command(addresses, "worker"),
-    ):
+    with common.application() as (app, addresses), api(addresses) as (client, _), run_command(addresses, "worker"):
         collection_id = app.auth.access.scope(collection).collection.id
         first = Load(str(client.base_url), collection, asked, time.monotonic() + arguments.seconds / 2)
         first.ask(0)  # until the API is warm, and there are answers to judge where nobody asks

@@ -3,13 +3,15 @@
 import gc
 import gzip
 import json
+import math
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import httpx
 import numpy as np
 import structlog
 
@@ -23,6 +25,7 @@ from engram.services.question.answer import Answer
 from engram.services.question.query import Query
 from engram.services.verdict.verdict import Verdict
 from engram.storage.schema_revision import migrate
+from engram.storage.tables import metadata
 
 LINES_PER_WRITE = 500
 
@@ -176,9 +179,39 @@ def recall(app: Application, collections: Sequence[str], questions: Sequence[str
     return float(np.mean(shares))
 
 
+def open_client(url: str, key: str) -> httpx.Client:
+    """A client with an access key."""
+    headers = {"authorization": f"Bearer {key}"}
+    return httpx.Client(base_url=url, headers=headers, trust_env=False, timeout=60.0)
+
+
+def compute_recall_and_ndcg(ranking: Sequence[str], relevant: Collection[str]) -> tuple[float, float]:
+    """recall@5, and nDCG@10 with gain 1 for each relevant passage."""
+    gained = sum(1 / math.log2(rank + 2) for rank, name in enumerate(ranking[:10]) if name in relevant)
+    best = sum(1 / math.log2(rank + 2) for rank in range(min(10, len(relevant))))
+    return sum(name in relevant for name in ranking[:5]) / len(relevant), gained / best
+
+
 def chunks(items: Sequence[Any], size: int) -> list[Sequence[Any]]:
     """Pieces of ``size`` items, the last one shorter."""
     return [items[start : start + size] for start in range(0, len(items), size)]
+
+
+def read_table_bytes(app: Application) -> dict[str, int]:
+    """Table -> bytes, indexes and out-of-line values included."""
+    with app.database.read() as reader:
+        rows = reader.rows(
+            "SELECT name, pg_total_relation_size(name::regclass) AS bytes FROM unnest(%(names)s::text[]) AS name",
+            {"names": list(metadata.tables)},
+        )
+    return {row.name: row.bytes for row in rows}
+
+
+def print_growth(heading: str, before: Mapping[str, int], after: Mapping[str, int], count: int) -> None:
+    """Print by how many bytes each table grew, over a count of what was written."""
+    grown = {name: (after[name] - before[name]) / count for name in after if after[name] > before[name]}
+    rows = sorted(grown.items(), key=lambda row: -row[1])
+    table((heading, ""), [*rows, ("in all", sum(grown.values()))])
 
 
 def percentiles(samples: Sequence[float]) -> tuple[float, float]:

@@ -131,10 +131,7 @@ def main() -> None:
                     print(f"{len(figures.pairs)} pairs collapsed in the plain corpus")
                     for pair in chosen:
                         print(pair)
-    table(
-        "data set, questions, corpus, collapsing, recall@5, nDCG@10, distinct of ten, collapsed, p50 ms",
-        rows,
-    )
+    table("data set, questions, corpus, collapsing, recall@5, nDCG@10, distinct of ten, collapsed, p50 ms", rows)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,18 @@ from pathlib import Path
 
 import numpy as np
 
-from common import application, ask, dataset_file, labels, passages, read_jsonl, scratch_collection, stage, table
+from common import (
+    application,
+    ask,
+    compute_recall_and_ndcg,
+    dataset_file,
+    labels,
+    passages,
+    read_jsonl,
+    scratch_collection,
+    stage,
+    table,
+)
 from engram.composition.container import Application
 from engram.providers.language import Language, PassageText, QuestionAnalysis, SentenceAnalysis
 from engram.services.question.query import Strategy
@@ -112,15 +123,12 @@ def read_questions(folder: Path, limit: int | None) -> Asked:
 
 def measure_strategy(app: Application, name: str, asked: Asked, strategy: Strategy) -> str:
     """Recall@5 and nDCG@10."""
-    discounts = 1.0 / np.log2(np.arange(DEPTH) + 2)
-    recalls: list[float] = []
-    gains: list[float] = []
+    figures = []
     for text, relevant in asked:
         answer = ask(app, name, text, top_k=DEPTH, memory="off", strategy=strategy)
-        found = [hit.passage_id in relevant for hit in answer.passages]
-        recalls.append(sum(found[:5]) / len(relevant))
-        gains.append(float(discounts[: len(found)] @ found) / float(discounts[: len(relevant)].sum()))
-    return f"{np.mean(recalls):.3f} ({np.mean(gains):.3f})"
+        figures.append(compute_recall_and_ndcg([hit.passage_id for hit in answer.passages], relevant))
+    recall, gain = np.mean(figures, axis=0)
+    return f"{recall:.3f} ({gain:.3f})"
 
 
 def show(counts: Mapping[str, int]) -> str:

@@ -17,19 +17,8 @@ from pathlib import Path
 import common
 from engram.composition.container import Application
 from engram.services.verdict.verdict import NamedSentence, Verdict
-from engram.storage.tables import metadata
 
 BATCH = 50
-
-
-def sizes(app: Application) -> dict[str, int]:
-    """Table -> bytes, indexes and out-of-line values included."""
-    with app.database.read() as reader:
-        rows = reader.rows(
-            "SELECT name, pg_total_relation_size(name::regclass) AS bytes FROM unnest(%(names)s::text[]) AS name",
-            {"names": list(metadata.tables)},
-        )
-    return {row.name: row.bytes for row in rows}
 
 
 def ask_questions(app: Application, collection: str, questions: list[str]) -> list[Verdict]:
@@ -49,14 +38,6 @@ def ask_questions(app: Application, collection: str, questions: list[str]) -> li
     ]
 
 
-def report(label: str, before: dict[str, int], after: dict[str, int], count: int) -> None:
-    """Print what grew."""
-    grown = {name: (after[name] - before[name]) / count for name in after if after[name] > before[name]}
-    rows = sorted(grown.items(), key=lambda row: -row[1])
-    common.table((f"bytes per {label}", ""), [*rows, ("in all", sum(grown.values()))])
-    print()
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("dataset", type=Path)
@@ -66,12 +47,12 @@ def main() -> None:
     questions = common.questions(arguments.dataset, arguments.queries)
     with common.application() as (app, _), common.scratch_collection(app) as collection:
         common.fill(app, collection, common.passages(arguments.dataset, arguments.passages))
-        empty = sizes(app)
+        empty = common.read_table_bytes(app)
         verdicts = ask_questions(app, collection, questions)
-        answered = sizes(app)
+        answered = common.read_table_bytes(app)
         common.judge(app, verdicts, BATCH)
-        report("query", empty, answered, len(verdicts))
-        report("verdict", answered, sizes(app), len(verdicts))
+        common.print_growth("bytes a query", empty, answered, len(verdicts))
+        common.print_growth("bytes a verdict", answered, common.read_table_bytes(app), len(verdicts))
 
 
 if __name__ == "__main__":

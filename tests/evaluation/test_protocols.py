@@ -102,13 +102,13 @@ def test_halves_are_disjoint_within_each_type(sample_dataset: Dataset) -> None:
 
 def test_the_oracle_names_what_it_may() -> None:
     query_id = uuid4()
-    full = OracleJudge("full").verdict(ANYWHERE, query_id, QUESTION, SHOWN)
+    full = OracleJudge("full")(ANYWHERE, query_id, QUESTION, SHOWN)
     assert full is not None
     assert full.supporting == [
         NamedSentence(passage_id="a", text="A did."),
         NamedSentence(passage_id="b", text="B did."),
     ]
-    returned = OracleJudge("returned").verdict(ANYWHERE, query_id, QUESTION, SHOWN)
+    returned = OracleJudge("returned")(ANYWHERE, query_id, QUESTION, SHOWN)
     assert returned is not None
     assert returned.supporting == [NamedSentence(1)]
     assert returned.rejected == [NamedSentence(s.sentence_id) for s in SHOWN if s.sentence_id != 1]
@@ -118,18 +118,18 @@ def test_the_oracle_names_what_it_may() -> None:
 
 def test_without_gold_sentences_the_oracle_names_passages() -> None:
     query_id, bare = uuid4(), replace(QUESTION, gold=())
-    full = OracleJudge("full").verdict(ANYWHERE, query_id, bare, SHOWN)
+    full = OracleJudge("full")(ANYWHERE, query_id, bare, SHOWN)
     assert full is not None
     assert (full.supporting_passages, full.named, full.partial) == (["a", "b"], [], False)
-    returned = OracleJudge("returned").verdict(ANYWHERE, query_id, bare, SHOWN)
+    returned = OracleJudge("returned")(ANYWHERE, query_id, bare, SHOWN)
     assert returned is not None
     assert returned.supporting_passages == ["a"]
     assert (returned.supporting, returned.rejected) == ((), [NamedSentence(2)])
     assert (returned.partial, returned.retrieval_success) == (True, True)
-    unseen = OracleJudge("returned").verdict(ANYWHERE, query_id, bare, SHOWN[1:])
+    unseen = OracleJudge("returned")(ANYWHERE, query_id, bare, SHOWN[1:])
     assert unseen is not None
     assert (unseen.supporting_passages, unseen.retrieval_success) == ([], False)
-    assert OracleJudge("full").verdict(ANYWHERE, query_id, replace(bare, relevant=frozenset()), SHOWN) is None
+    assert OracleJudge("full")(ANYWHERE, query_id, replace(bare, relevant=frozenset()), SHOWN) is None
 
 
 def test_passages_alone_teach_the_judged_questions(
@@ -154,7 +154,7 @@ def test_passages_alone_teach_the_judged_questions(
 
 def test_oracle_of_returned_passages_supports_unselected_sentences() -> None:
     more = [ShownSentence(70, "b", "B did.", selected=False), ShownSentence(80, "b", "B did not.", selected=False)]
-    returned = OracleJudge("returned").verdict(ANYWHERE, uuid4(), QUESTION, [*SHOWN, *more])
+    returned = OracleJudge("returned")(ANYWHERE, uuid4(), QUESTION, [*SHOWN, *more])
     assert returned is not None
     assert returned.supporting == [NamedSentence(1), NamedSentence(70)]
     assert NamedSentence(80) not in returned.rejected

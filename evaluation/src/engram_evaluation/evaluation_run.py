@@ -100,16 +100,7 @@ def evaluate(
         )
         phases = _run(run)
     seconds = time.perf_counter() - began
-    report = RunReport(
-        run.dataset,
-        options,
-        engine,
-        phases,
-        seconds,
-        indexing,
-        fitted,
-        tuple(run.drift),
-    )
+    report = RunReport(run.dataset, options, engine, phases, seconds, indexing, fitted, tuple(run.drift))
     write(report, folder)
     return report
 

@@ -308,12 +308,7 @@ class Options:
             words += ["--planners", ",".join(self.planners)]
         if self.stops != STOP_NAMES:
             words += ["--stops", ",".join(self.stops)]
-        numbers = (
-            ("rounds", ROUNDS),
-            ("llm_calls", LLM_CALLS),
-            ("oracle_errors", None),
-            ("at_least", 1),
-        )
+        numbers = (("rounds", ROUNDS), ("llm_calls", LLM_CALLS), ("oracle_errors", None), ("at_least", 1))
         for name, default in numbers:
             if getattr(self, name) != default:
                 words += [_option(name), f"{getattr(self, name):g}"]

@@ -1,8 +1,8 @@
 """Giver of verdicts: the data set's gold sentences or passages."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 from uuid import UUID
 
 from engram.services.auth.scope import Scope
@@ -28,14 +28,8 @@ class ShownSentence:
         return GoldSentence(self.passage_id, self.text)
 
 
-class Judge(Protocol):
-    """Says which sentences of an answered question helped."""
-
-    def verdict(
-        self, scope: Scope, query_id: UUID, question: Question, sentences: Sequence[ShownSentence]
-    ) -> Verdict | None:
-        """The verdict, or None where this judge has none."""
-        ...
+Judge = Callable[[Scope, UUID, Question, Sequence[ShownSentence]], Verdict | None]
+"""Says which sentences of an answered query helped; None where it has no verdict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +45,7 @@ class OracleJudge:
 
     verdicts: Verdicts
 
-    def verdict(
+    def __call__(
         self, scope: Scope, query_id: UUID, question: Question, sentences: Sequence[ShownSentence]
     ) -> Verdict | None:
         """The verdict; None for a question with neither, of which the oracle knows nothing."""

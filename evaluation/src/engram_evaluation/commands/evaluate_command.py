@@ -81,10 +81,7 @@ def evaluate(
     key_building: Annotated[
         str, typer.Option(help="adapt: base keys of the title, abstract, keywords or full text.")
     ] = "full",
-    top_k: Annotated[
-        int,
-        typer.Option(help="session: passages of a query."),
-    ] = 5,
+    top_k: Annotated[int, typer.Option(help="session: passages of a query.")] = 5,
     planners: Annotated[
         str, typer.Option(help="session: what decides on rounds, of pool, socratic, tree, agent and rfm-rag.")
     ] = "pool",
