@@ -10,7 +10,6 @@ from engram.api.schemas import ResponseModel
 from engram.core.passage_keys.key_text import KeyBuilding
 from engram.services.jobs.job_service import JobView
 
-
 CANCELLABLE = ("queued", "running")
 
 
