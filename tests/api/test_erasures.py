@@ -68,6 +68,27 @@ def test_acts_of_others_stay_where_a_route_or_a_field_has_a_word_like_the_name(
     assert f"/collections/{curie}/judges/{name}" not in targets
 
 
+def test_words_of_ours_in_jobs_name_nobody(application: Application, http: TestClient, curie: str) -> None:
+    rekeyed = http.post(f"/collections/{curie}/rekey", json={"key_building": "title"})
+    job = finish(application, http, rekeyed)
+    finish(application, http, http.delete(f"/collections/{curie}/judges/title"))
+    assert http.get(rekeyed.json()["status_url"]).json() == job
+
+
+@pytest.mark.parametrize("kind", ["rekey", "revocation", "replay"])
+def test_a_job_of_which_a_person_was_erased_is_shown_without_what_it_was_about(
+    application: Application, http: TestClient, curie: str, kind: str
+) -> None:
+    done = http.post(f"/collections/{curie}/rekey", json={"key_building": "title"})
+    finish(application, http, done)
+    with application.database.write() as writer:
+        erased = "UPDATE job SET kind = %(kind)s, payload = '{\"erased\": true}' WHERE id = %(id)s"
+        writer.execute(erased, {"kind": kind, "id": done.json()["job_id"]})
+    shown = http.get(done.json()["status_url"])
+    assert shown.status_code == 200, shown.text
+    assert [shown.json()[name] for name in ("key_building", "revocation", "replay")] == [None] * 3
+
+
 def test_a_query_goes_once_under_a_key(application: Application, http: TestClient, curie: str, judged: str) -> None:
     headers = {"idempotency-key": "erasures-2"}
     first = http.delete(f"/queries/{judged}", params={"collection": curie}, headers=headers)

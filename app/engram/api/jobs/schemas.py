@@ -94,13 +94,14 @@ class JobOut(ResponseModel):
     def from_service(cls, view: JobView, **more: Any) -> Self:
         """Convert a job."""
         job = view.job
+        kind = None if "erased" in job.payload else job.kind  # what was asked for may have named a person
         is_open = job.status in CANCELLABLE and job.cancel_requested_at is None
         return cls.combine(
             job,
             job_id=job.id,
-            key_building=job.payload["key_building"] if job.kind == "rekey" else None,
-            revocation=RevocationOut.model_validate(job.payload) if job.kind == "revocation" else None,
-            replay=ReplayOut.model_validate(job.payload) if job.kind == "replay" else None,
+            key_building=job.payload["key_building"] if kind == "rekey" else None,
+            revocation=RevocationOut.model_validate(job.payload) if kind == "revocation" else None,
+            replay=ReplayOut.model_validate(job.payload) if kind == "replay" else None,
             ahead=view.ahead,
             cancel_url=build_job_url(job.id, job.collection, "/cancel") if is_open else None,
             result=None if job.result is None else dict(job.result),

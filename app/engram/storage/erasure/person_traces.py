@@ -17,6 +17,8 @@ from engram.storage.tables.table_base import NOBODY
 
 _TEXTS_IN = """jsonb_path_query_array({}, '$.** ? (@.type() == "string")')::text"""
 """The texts in a JSON value without the names of its fields, which name nobody."""
+_FIXED_FIELDS = "ARRAY['kind', 'key_building', 'stop_reason']"
+"""Fields of payloads and results whose values are words of Engram's own, which name nobody."""
 _VALUES_OF_TARGET = r"""
     regexp_replace(
         regexp_replace(target, '^/(?:collections(/[^/?]+)(?:/[^/?]+)?|access/[^/?]+|[^/?]+)', '\1'),
@@ -77,11 +79,15 @@ def delete_traces(writer: Writer, collection_id: int, tenant: str, selection: Se
         f"""
         UPDATE job SET payload = '{{"erased": true}}', result = NULL, error = NULL
         WHERE collection_id = %(collection)s AND status NOT IN ('receiving', 'queued', 'running') AND %(words)s
-          AND concat_ws(' ', {_TEXTS_IN.format("payload")}, {_TEXTS_IN.format("result")}, error) ~ %(pattern)s
+          AND concat_ws(' ', {_texts_of("payload")}, {_texts_of("result")}, error) ~ %(pattern)s
         """,
         parameters | named,
     )
     return removed
+
+
+def _texts_of(column: str) -> str:
+    return _TEXTS_IN.format(f"{column} - {_FIXED_FIELDS}")
 
 
 def _to_postgres(words: str) -> str:
