@@ -16,6 +16,7 @@ from engram.wings.upkeep.services.doctor_checks import CheckResult, numbers
 from engram.wings.upkeep.storage import database_contents
 from tests.support.command import Cli
 from tests.support.databases import application_on
+from tests.support.dripping_server import drip_headers
 from tests.support.encoder import ResizedEncoder, RotatedEncoder
 from tests.support.model_server import ModelServer
 from tests.support.openai_server import OpenAiServer
@@ -169,6 +170,15 @@ def test_excessive_settings_are_reported(alone: Application, changed: dict[str, 
 def test_endpoint_that_refuses_the_key_is_reported(alone: Application) -> None:
     with OpenAiServer(api_key="another") as server:
         assert findings(alone, llm_base_url=server.base_url)["llm"].verdict in {"wrong", "ok"}
+
+
+def test_an_endpoint_whose_headers_never_end_is_given_up(
+    alone: Application, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor_checks, "LLM_SECONDS", 0.2)
+    with drip_headers() as address:
+        found = findings(alone, llm_base_url=f"{address}/v1")["llm"]
+    assert (found.verdict, found.found) == ("wrong", f"{address}/v1 is out of reach: TimeoutError")
 
 
 @contextmanager

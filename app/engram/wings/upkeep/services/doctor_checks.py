@@ -13,6 +13,7 @@ import httpx
 from engram import __version__
 from engram.composition.parts.retrieval_services import RERANKER_SECONDS
 from engram.config.settings import Settings
+from engram.context.bounded_call import call_within
 from engram.context.errors import ConfigurationError, EngramError
 from engram.providers.reranker import Reranker, RerankerError
 from engram.services.encoders.encoder import Encoder
@@ -359,8 +360,11 @@ class DoctorService:
         headers = {} if key is None else {"authorization": f"Bearer {key.get_secret_value()}"}
         began = time.perf_counter()
         try:
-            answer = httpx.get(f"{url.rstrip('/')}/models", headers=headers, timeout=LLM_SECONDS)
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            answer = call_within(
+                LLM_SECONDS,
+                lambda: httpx.get(f"{url.rstrip('/')}/models", headers=headers, timeout=LLM_SECONDS),
+            )
+        except (httpx.HTTPError, httpx.InvalidURL, TimeoutError) as error:
             problem = f"{url} is out of reach: {type(error).__name__}"
             yield CheckResult("llm", "wrong", problem, "correct ENGRAM_LLM_BASE_URL, or start it")
             return
