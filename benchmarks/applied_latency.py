@@ -11,24 +11,19 @@ transaction began. Verdicts that were refused (429, 503) are counted, and not se
 
 import argparse
 import itertools
-import os
-import subprocess
-import sys
 import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 import numpy as np
 
 import common
-from engram.composition.container import Application, Servers
+from engram.composition.container import Application
 from engram.context import tenancy
-from query_latency import api
+from query_latency import api, run_command
 
 LOOK_SECONDS = 0.02
 LAST_SECONDS = 60.0
@@ -39,22 +34,6 @@ APPLIED_EVENTS = """
 """
 WAITING_COUNT = "SELECT count(*) FROM feedback_event WHERE collection_id = %(collection)s AND status = 'pending'"
 LAST_EVENT = "SELECT coalesce(max(id), 0) FROM feedback_event WHERE collection_id = %(collection)s"
-
-
-@contextmanager
-def worker(addresses: Servers) -> Iterator[None]:
-    """A running `engram worker` on these servers."""
-    env = os.environ | {
-        "DATABASE_URL": addresses.database_url,
-        "REDIS_URL": addresses.redis_url,
-        "ENGRAM_LOG_LEVEL": "ERROR",
-    }
-    process = subprocess.Popen([sys.executable, "-m", "engram.cli", "worker"], env=env)
-    try:
-        yield
-    finally:
-        process.terminate()
-        process.wait()
 
 
 class Load:
@@ -144,7 +123,7 @@ def main() -> None:
     asked = common.questions(arguments.dataset)
 
     rows: list[list[object]] = []
-    with common.application() as (app, addresses), api(addresses) as (client, _), worker(addresses):
+    with common.application() as (app, addresses), api(addresses) as (client, _), run_command(addresses, "worker"):
         collection_id = app.auth.access.scope(collection).collection.id
         first = Load(str(client.base_url), collection, asked, time.monotonic() + arguments.seconds / 2)
         first.ask(0)  # until the API is warm, and there are answers to judge where nobody asks
@@ -177,18 +156,8 @@ def main() -> None:
             asked_rate = len(load.milliseconds) / arguments.seconds
             rows.append([clients, asked_rate, half, accepted, refused, other, accepted - len(seen), *took])
     common.table(
-        [
-            "clients",
-            "questions/s",
-            "question p50 ms",
-            "verdicts accepted",
-            "refused",
-            "failed",
-            "not applied",
-            "applied p50 s",
-            "p95 s",
-            "longest s",
-        ],
+        "clients, questions/s, question p50 ms, verdicts accepted, refused, failed, not applied, applied p50 s, "
+        "p95 s, longest s",
         rows,
     )
 

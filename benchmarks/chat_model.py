@@ -159,8 +159,7 @@ def uses() -> dict[str, ModelUse]:
         "queries": ModelUse(lambda llm, item: session_model.queries(llm, item.question, item.notes)),
         "consolidate": ModelUse(lambda llm, item: reasoning.consolidate(llm, item.question, [], item.evidence)),
         "refine answer": ModelUse(
-            lambda llm, item: reasoning.refine(llm, item.question, item.answers[0], item.evidence),
-            names_answer,
+            lambda llm, item: reasoning.refine(llm, item.question, item.answers[0], item.evidence), names_answer
         ),
         "redirect": ModelUse(lambda llm, item: reasoning.redirect(llm, item.question, item.notes)),
         "rate: right answer": ModelUse(
@@ -244,10 +243,7 @@ def measure_call(llm: Llm, use: ModelUse, item: Item) -> dict[str, Any]:
 
 
 def table(rows: dict[str, list[dict[str, Any]]]) -> str:
-    lines = [
-        "| use | usable | at once | right | tokens read, written | seconds |",
-        "|---|---|---|---|---|---|",
-    ]
+    lines = ["| use | usable | at once | right | tokens read, written | seconds |", "|---|---|---|---|---|---|"]
     for name, calls in rows.items():
         least = 2 if name == "facts of a passage" else 1
         once = sum(one["usable"] and one["calls"] <= least for one in calls)

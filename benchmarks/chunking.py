@@ -26,10 +26,9 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from common import application, dataset_file, read_jsonl, scratch_collection, stage
+from common import WrappedEncoder, application, ask, dataset_file, fill, labels, read_jsonl, scratch_collection
 from engram.composition.container import Application
 from engram.providers.language.sentence_splitter import split_sentences
-from engram.services.question.query import Query
 from engram.wings.importing.conversion import chunks, formats
 from engram.wings.importing.conversion.chunks import Lead
 from engram.wings.importing.conversion.documents import Document, ImportedPassage
@@ -53,35 +52,24 @@ Row = dict[str, Any]
 Section = tuple[tuple[str, ...], str]
 
 
-class CachingEncoder:
+class CachingEncoder(WrappedEncoder):
     """An encoder that embeds each text once: variants share most of their sentences."""
 
     def __init__(self, embedder: Any) -> None:
-        self._embedder = embedder
+        super().__init__(embedder)
         self._vectors: dict[str, NDArray[np.float32]] = {}
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._embedder, name)
 
     def embed(self, texts: Sequence[str], *arguments: Any, **named: Any) -> NDArray[np.float32]:
         new = [text for text in dict.fromkeys(texts) if text not in self._vectors]
         if new:
-            self._vectors.update(zip(new, self._embedder.embed(new, *arguments, **named), strict=True))
-        return np.stack([self._vectors[text] for text in texts]) if texts else self._embedder.embed([])
-
-
-def relevant(folder: Path) -> Mapping[str, list[str]]:
-    gold: dict[str, list[str]] = defaultdict(list)
-    for line in (folder / "qrels.tsv").read_text(encoding="utf-8").splitlines()[1:]:
-        query, passage, _ = line.split("\t")
-        gold[query].append(passage)
-    return gold
+            self._vectors.update(zip(new, self.embedder.embed(new, *arguments, **named), strict=True))
+        return np.stack([self._vectors[text] for text in texts]) if texts else self.embedder.embed([])
 
 
 def subset(folder: Path, questions: int, passages: int) -> tuple[dict[str, list[Row]], list[tuple[str, list[str]]]]:
     """(passages by document, (question, evidence)): documents with gold passages first, then others."""
     corpus = {row["_id"]: row for row in read_jsonl(dataset_file(folder, "corpus"))}
-    gold = relevant(folder)
+    gold = labels(folder)
     rows = [row for row in read_jsonl(dataset_file(folder, "queries")) if gold.get(row["_id"])]
     by_document: dict[str, list[Row]] = defaultdict(list)
     given = dict.fromkeys(one for row in rows for one in row["metadata"].get("context_ids", ()))
@@ -180,16 +168,10 @@ def measure_evidence(
 ) -> tuple[float, float]:
     """Mean shares of the evidence in the best five passages, and within the budget of characters."""
     with scratch_collection(app) as name:
-        stage(app, name, [passage.as_json(str(passage.metadata["source"])) for passage in made])
-        while app.jobs.runner.run_ready():
-            pass
-        scope = app.auth.access.scope(name)
-        if scope.collection.passage_count != len(made):
-            raise SystemExit(f"{len(made)} passages were sent, {scope.collection.passage_count} arrived")
+        fill(app, name, [passage.as_json(str(passage.metadata["source"])) for passage in made])
         shares = []
         for text, sought in questions:
-            hits = app.answers.question.answer(Query(text=text, scope=scope, top_k=20, memory="off")).passages
-            shown = [hit.text for hit in hits]
+            shown = [hit.text for hit in ask(app, name, text, top_k=20, memory="off").passages]
             shares.append((share(shown[:DEPTH], sought), share(within(shown), sought)))
     five, budget = np.mean(shares, axis=0)
     return float(five), float(budget)

@@ -22,7 +22,6 @@ from sqlalchemy.engine import make_url
 
 import common
 from engram.composition.container import Application, Servers
-from engram.services.question.query import Query
 from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram.storage.database import Database
 from engram.storage.schema_revision import migrate
@@ -31,7 +30,6 @@ from visible_recall import DrawnVectors
 
 NAME = "moved"
 JUDGES = 20
-BATCH = 100
 COMPARED = 200
 KILL_SECONDS = 5, 60
 
@@ -40,19 +38,16 @@ def judge(app: Application, questions: list[str]) -> None:
     """Ask, and judge each answer by ``JUDGES`` judges."""
     scope = app.auth.access.scope(NAME)
     for text in questions:
-        answer = app.answers.question.answer(Query(text=text, scope=scope))
+        answer = common.ask(app, NAME, text)
         helped = [NamedSentence(one.sentence_id) for one in islice(answer.passages[0].sentences, 1)]
-        events = []
-        for number in range(JUDGES):
-            verdict = Verdict(query_id=answer.query_id, scope=scope, supporting=helped, judge=f"judge-{number}")
-            events.append(app.learning.verdicts.accept(verdict, uuid.uuid4().hex).event.id)
-        app.learning.learner.apply(scope.collection.id, events)
+        judges = (f"judge-{number}" for number in range(JUDGES))
+        made = [Verdict(query_id=answer.query_id, scope=scope, supporting=helped, judge=one) for one in judges]
+        common.judge(app, made, JUDGES)
 
 
 def answer(app: Application, questions: list[str]) -> list[list[tuple[str, float]]]:
     """Passages and scores of the answers."""
-    scope = app.auth.access.scope(NAME)
-    answers = [app.answers.question.answer(Query(text=text, scope=scope)) for text in questions]
+    answers = [common.ask(app, NAME, text) for text in questions]
     return [[(passage.passage_id, passage.score) for passage in one.passages] for one in answers]
 
 

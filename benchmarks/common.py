@@ -1,15 +1,17 @@
-"""What the benchmarks share: reading a data set folder, filling a collection, percentiles and tables."""
+"""What the benchmarks share: reading a data set, filling a collection, asking, judging, percentiles and tables."""
 
 import gc
 import gzip
 import json
+import math
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import httpx
 import numpy as np
 import structlog
 
@@ -19,8 +21,11 @@ from engram.config.settings import Settings
 from engram.context import tenancy
 from engram.providers.embedder import Embedder
 from engram.providers.language import Language
+from engram.services.question.answer import Answer
 from engram.services.question.query import Query
+from engram.services.verdict.verdict import Verdict
 from engram.storage.schema_revision import migrate
+from engram.storage.tables import metadata
 
 LINES_PER_WRITE = 500
 
@@ -52,9 +57,29 @@ def passages(folder: Path, limit: int | None = None) -> list[dict[str, Any]]:
     ]
 
 
+def labels(folder: Path) -> dict[str, dict[str, int]]:
+    """Question -> its relevant passages, each with 1, both in the order of a BEIR folder's qrels.tsv."""
+    found: dict[str, dict[str, int]] = {}
+    for line in (folder / "qrels.tsv").read_text(encoding="utf-8").splitlines()[1:]:
+        question, passage, score = line.split("\t")
+        if float(score) > 0:
+            found.setdefault(question, {})[passage] = 1
+    return found
+
+
 def questions(folder: Path, limit: int | None = None) -> list[str]:
     """Questions of a BEIR folder."""
     return [row["text"] for row in read_jsonl(dataset_file(folder, "queries"), limit)]
+
+
+class WrappedEncoder:
+    """An encoder that is another one, but for what a subclass changes."""
+
+    def __init__(self, embedder: Any) -> None:
+        self.embedder = embedder
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.embedder, name)
 
 
 @contextmanager
@@ -96,6 +121,37 @@ def stage(app: Application, collection: str, bodies: Sequence[Mapping[str, Any]]
     return reception.finish()
 
 
+def fill(app: Application, collection: str, bodies: Sequence[Mapping[str, Any]]) -> None:
+    """Ingest passages into a collection that has no others.
+
+    Raises:
+        SystemExit: not all of them arrived.
+    """
+    stage(app, collection, bodies)
+    while app.jobs.runner.run_ready():
+        pass
+    held = app.auth.access.scope(collection).collection.passage_count
+    if held != len(bodies):
+        raise SystemExit(f"{collection}: {len(bodies)} passages were sent, {held} arrived.")
+
+
+def ask(app: Application, collection: str, text: str, **options: Any) -> Answer:
+    """What a collection answers; ``options`` are those of ``Query``."""
+    return app.answers.question.answer(Query(text=text, scope=app.auth.access.scope(collection), **options))
+
+
+def judge(app: Application, verdicts: Sequence[Verdict], batch: int) -> None:
+    """Accept verdicts on one collection, and apply so many of them at a time.
+
+    Raises:
+        SystemExit: a worker applied some of them.
+    """
+    for some in chunks(verdicts, batch):
+        events = [app.learning.verdicts.accept(verdict, uuid.uuid4().hex).event.id for verdict in some]
+        if app.learning.learner.apply(some[0].scope.collection.id, events) != len(events):
+            raise SystemExit("A worker applies verdicts beside.")
+
+
 @contextmanager
 def scratch_collection(app: Application) -> Iterator[str]:
     """The name of a collection that is made now and removed at the end of the block."""
@@ -117,18 +173,45 @@ def recall(app: Application, collections: Sequence[str], questions: Sequence[str
     for at, question in enumerate(questions):
         scope = app.auth.access.scope(collections[at % len(collections)])
         exact = {external_id for external_id, _ in app.retrieval.dense.search(scope, question, depth)}
-        shown = app.answers.question.answer(
-            Query(
-                text=question, scope=scope, top_k=depth, memory="off", strategy="dense", collapse_duplicates=False
-            )
-        )
+        way = {"top_k": depth, "memory": "off", "strategy": "dense", "collapse_duplicates": False}
+        shown = ask(app, collections[at % len(collections)], question, **way)
         shares.append(len(exact & {hit.passage_id for hit in shown.passages}) / len(exact))
     return float(np.mean(shares))
+
+
+def open_client(url: str, key: str) -> httpx.Client:
+    """A client with an access key."""
+    headers = {"authorization": f"Bearer {key}"}
+    return httpx.Client(base_url=url, headers=headers, trust_env=False, timeout=60.0)
+
+
+def compute_recall_and_ndcg(ranking: Sequence[str], relevant: Collection[str]) -> tuple[float, float]:
+    """recall@5, and nDCG@10 with gain 1 for each relevant passage."""
+    gained = sum(1 / math.log2(rank + 2) for rank, name in enumerate(ranking[:10]) if name in relevant)
+    best = sum(1 / math.log2(rank + 2) for rank in range(min(10, len(relevant))))
+    return sum(name in relevant for name in ranking[:5]) / len(relevant), gained / best
 
 
 def chunks(items: Sequence[Any], size: int) -> list[Sequence[Any]]:
     """Pieces of ``size`` items, the last one shorter."""
     return [items[start : start + size] for start in range(0, len(items), size)]
+
+
+def read_table_bytes(app: Application) -> dict[str, int]:
+    """Table -> bytes, indexes and out-of-line values included."""
+    with app.database.read() as reader:
+        rows = reader.rows(
+            "SELECT name, pg_total_relation_size(name::regclass) AS bytes FROM unnest(%(names)s::text[]) AS name",
+            {"names": list(metadata.tables)},
+        )
+    return {row.name: row.bytes for row in rows}
+
+
+def print_growth(heading: str, before: Mapping[str, int], after: Mapping[str, int], count: int) -> None:
+    """Print by how many bytes each table grew, over a count of what was written."""
+    grown = {name: (after[name] - before[name]) / count for name in after if after[name] > before[name]}
+    rows = sorted(grown.items(), key=lambda row: -row[1])
+    table((heading, ""), [*rows, ("in all", sum(grown.values()))])
 
 
 def percentiles(samples: Sequence[float]) -> tuple[float, float]:
@@ -137,9 +220,10 @@ def percentiles(samples: Sequence[float]) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print a Markdown table."""
-    print("| " + " | ".join(header) + " |")
-    print("|" + "---|" * len(header))
+def table(header: str | Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print a Markdown table; names in a header that is one text have ", " between them."""
+    names = header.split(", ") if isinstance(header, str) else header
+    print("| " + " | ".join(names) + " |")
+    print("|" + "---|" * len(names))
     for row in rows:
         print("| " + " | ".join(f"{cell:.2f}" if isinstance(cell, float) else str(cell) for cell in row) + " |")

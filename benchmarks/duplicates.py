@@ -15,7 +15,6 @@ only.
 import argparse
 import statistics
 import time
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,7 +25,7 @@ import numpy as np
 from ir_measures import R, nDCG
 
 from chunking import CachingEncoder
-from common import application, dataset_file, passages, read_jsonl, stage, table
+from common import application, dataset_file, fill, labels, passages, read_jsonl, table
 from engram.composition.container import Application
 from engram.services.question.query import Query
 
@@ -61,26 +60,6 @@ def copy_passage(number: int, passage: Mapping[str, Any]) -> dict[str, Any]:
     return {**passage, "id": passage["id"] + COPY, "text": text}
 
 
-def ingest(app: Application, name: str, bodies: Sequence[Mapping[str, Any]]) -> None:
-    """Bring a collection to these passages."""
-    stage(app, name, bodies)
-    while app.jobs.runner.run_ready():
-        pass
-    held = app.auth.access.scope(name).collection.passage_count
-    if held != len(bodies):
-        raise SystemExit(f"{name}: {len(bodies)} passages were sent, {held} arrived")
-
-
-def labels(folder: Path) -> dict[str, dict[str, int]]:
-    """Question -> its relevant passages."""
-    found: dict[str, dict[str, int]] = defaultdict(dict)
-    for line in (folder / "qrels.tsv").read_text(encoding="utf-8").splitlines()[1:]:
-        question, passage, score = line.split("\t")
-        if float(score) > 0:
-            found[question][passage] = 1
-    return found
-
-
 def measure_collection(
     app: Application,
     name: str,
@@ -93,13 +72,8 @@ def measure_collection(
     """Ask all questions of a collection."""
     figures, run, distinct = Figures(), {}, []
     for question in questions:
-        query = Query(
-            text=question["text"],
-            scope=app.auth.access.scope(name),
-            top_k=top_k,
-            memory="off",
-            collapse_duplicates=collapse,
-        )
+        text, scope = question["text"], app.auth.access.scope(name)
+        query = Query(text=text, scope=scope, top_k=top_k, memory="off", collapse_duplicates=collapse)
         began = time.perf_counter()
         answer = app.answers.question.answer(query)
         figures.milliseconds.append((time.perf_counter() - began) * 1000)
@@ -143,8 +117,8 @@ def main() -> None:
             plain = passages(folder)
             copies = [copy_passage(number, passage) for number, passage in enumerate(plain)]
             names = {kind: f"duplicates-{folder.resolve().name}-{kind}" for kind in ("plain", "doubled")}
-            ingest(app, names["plain"], plain)
-            ingest(app, names["doubled"], [*plain, *copies])
+            fill(app, names["plain"], plain)
+            fill(app, names["doubled"], [*plain, *copies])
             for kind, collapse in WAYS:
                 figures = measure_collection(app, names[kind], asked, gold, given.top_k, collapse=collapse)
                 row = [folder.resolve().name, len(asked), kind, "on" if collapse else "off"]
@@ -157,20 +131,7 @@ def main() -> None:
                     print(f"{len(figures.pairs)} pairs collapsed in the plain corpus")
                     for pair in chosen:
                         print(pair)
-    table(
-        (
-            "data set",
-            "questions",
-            "corpus",
-            "collapsing",
-            "recall@5",
-            "nDCG@10",
-            "distinct of ten",
-            "collapsed",
-            "p50 ms",
-        ),
-        rows,
-    )
+    table("data set, questions, corpus, collapsing, recall@5, nDCG@10, distinct of ten, collapsed, p50 ms", rows)
 
 
 if __name__ == "__main__":

@@ -14,18 +14,16 @@ Figures: evaluation/measurements/speed.md.
 """
 
 import argparse
-import csv
 import random
 import tempfile
 import time
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from common import read_jsonl
+from common import labels, read_jsonl
 from engram.providers.embedder import Embedder, choose_question_embed, load_embedder
 from engram.providers.embedder.model_folder import DEFAULT_MODEL
 from engram.providers.language.sentence_splitter import split_sentences
@@ -75,13 +73,10 @@ def main() -> None:
 
     chance = random.Random(7)
     corpus = {passage["_id"]: passage for passage in read_jsonl(arguments.dataset / "corpus.jsonl.gz")}
-    labels: dict[str, list[str]] = defaultdict(list)
-    with (arguments.dataset / "qrels.tsv").open(encoding="utf-8") as file:
-        for query, passage, *_ in list(csv.reader(file, delimiter="\t"))[1:]:
-            labels[query].append(passage)
-    asked = [query for query in read_jsonl(arguments.dataset / "queries.jsonl.gz") if query["_id"] in labels]
+    relevant = labels(arguments.dataset)
+    asked = [query for query in read_jsonl(arguments.dataset / "queries.jsonl.gz") if query["_id"] in relevant]
     asked = chance.sample(asked, min(arguments.questions, len(asked)))
-    pool = list(dict.fromkeys(passage for query in asked for passage in labels[query["_id"]]))
+    pool = list(dict.fromkeys(passage for query in asked for passage in relevant[query["_id"]]))
     others = sorted(corpus.keys() - set(pool))
     pool += chance.sample(others, min(max(arguments.passages - len(pool), 0), len(others)))
     places = {name: place for place, name in enumerate(pool)}
@@ -113,7 +108,7 @@ def main() -> None:
     for kind, one, other in zip(samples, *vectors.values(), strict=True):
         cosines = (one * other).sum(axis=1)
         print(f"{kind}: {len(cosines)} texts, cosine mean {cosines.mean():.5f}, least {cosines.min():.5f}")
-    gold = [[places[name] for name in labels[query["_id"]]] for query in asked]
+    gold = [[places[name] for name in relevant[query["_id"]]] for query in asked]
     for precision, (of_passages, of_sentences, _) in vectors.items():
         of_questions = choose_question_embed(embedders[precision])(questions)  # as a collection's are made
         by_passage = of_questions @ of_passages.T

@@ -56,11 +56,6 @@ QUESTIONS = [question.text for question in sample.questions()]
 LONGEST_QUESTION = "." * QUESTION_TOKENS
 
 
-def client(url: str, key: str) -> httpx.Client:
-    headers = {"authorization": f"Bearer {key}"}
-    return httpx.Client(base_url=url, headers=headers, trust_env=False, timeout=GIVE_UP_SECONDS)
-
-
 def queries(http: httpx.Client, at: int, target: "Target") -> httpx.Response:
     question = LONGEST_QUESTION if at % 2 else QUESTIONS[at % len(QUESTIONS)]
     return http.post("/query", json={"collection": "docs", "query": question})
@@ -114,7 +109,7 @@ def flood(kinds: Sequence[str], orders: Any, begun: Event, over: Event, counts: 
     lock = threading.Lock()
 
     def send(kind: str, key: str) -> None:
-        with client(target.url, key) as http:
+        with common.open_client(target.url, key) as http:
             for at in range(10**9):
                 if over.is_set():
                     return
@@ -308,8 +303,8 @@ def main() -> None:
         stack.enter_context(tenancy.allow_all_tenants())
         app = stack.enter_context(contextlib.closing(Application(service.settings, service.addresses)))
         keys = [make_access_key(app, f"a{at}", "a") for at in range(KEYS)]
-        theirs = stack.enter_context(client(service.url, keys[0]))
-        http = stack.enter_context(client(service.url, make_access_key(app, "b", "b")))
+        theirs = stack.enter_context(common.open_client(service.url, keys[0]))
+        http = stack.enter_context(common.open_client(service.url, make_access_key(app, "b", "b")))
         for one in (theirs, http):
             ingest_sample(one)
         judged = theirs.post("/query", json={"collection": "docs", "query": QUESTIONS[0]}).json()["query_id"]
@@ -320,14 +315,7 @@ def main() -> None:
             print(rows[-1].format_line(), file=sys.stderr, flush=True)
             delete_flooded_passages(theirs)
     common.table(
-        [
-            "flood of tenant a",
-            "b's p95 quiet, ms",
-            "b's p95, ms",
-            "times",
-            "passage found, s",
-            "verdict applied, s",
-        ],
+        "flood of tenant a, b's p95 quiet (ms), b's p95 (ms), times, passage found (s), verdict applied (s)",
         [(row.name, row.quiet_ms, row.flooded_ms, row.times, row.found, row.applied) for row in rows],
     )
     sys.exit(0 if all(row.holds for row in rows) else 1)

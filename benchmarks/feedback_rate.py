@@ -36,7 +36,6 @@ import common
 from engram.composition.container import Application
 from engram.context import tenancy
 from engram.runtime import worker
-from engram.services.question.query import Query
 from engram.services.verdict.verdict import NamedSentence, Verdict
 from query_cost import Backends
 
@@ -132,9 +131,7 @@ def updates(connection: "psycopg.Connection[Any]") -> NDArray[np.float64]:
 
 def episodes(app: Application, collection: str, questions: Sequence[str]) -> list[tuple[uuid.UUID, list[int]]]:
     """Query ids with the sentences that were selected for them."""
-    answers = [
-        app.answers.question.answer(Query(text=text, scope=app.auth.access.scope(collection))) for text in questions
-    ]
+    answers = [common.ask(app, collection, text) for text in questions]
     return [
         (answer.query_id, [sentence.sentence_id for passage in answer.passages for sentence in passage.sentences])
         for answer in answers
@@ -247,8 +244,7 @@ def main() -> None:
     arguments = parser.parse_args()
 
     with common.application() as (app, addresses), common.scratch_collection(app) as collection:
-        common.stage(app, collection, common.passages(arguments.dataset, arguments.passages))
-        app.jobs.runner.run_ready(collection_id=app.auth.access.scope(collection).collection.id)
+        common.fill(app, collection, common.passages(arguments.dataset, arguments.passages))
         asked = episodes(app, collection, common.questions(arguments.dataset, arguments.questions))
         scratch = Scratch(addresses.database_url, app.models.embedder.dimension, rows=10_000)
         try:
@@ -256,26 +252,10 @@ def main() -> None:
             spent = costs(app, collection, asked, arguments.posts, scratch, arguments.rounds)
         finally:
             scratch.drop()
-        header = [
-            "threads",
-            "posts/s",
-            "over commits/s",
-            "events applied/s",
-            "memory updates/s",
-            "over plain UPDATE",
-            "HOT",
-        ]
+        header = "threads, posts/s, over commits/s, events applied/s, memory updates/s, over plain UPDATE, HOT"
         common.table(header, rows)
         print()
-        header = [
-            "processor time of",
-            "updates",
-            "process ms",
-            "Postgres ms",
-            "both ms",
-            "plain over it",
-            "audited over it",
-        ]
+        header = "processor time of, updates, process ms, Postgres ms, both ms, plain over it, audited over it"
         common.table(header, spent)
 
 

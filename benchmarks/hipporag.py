@@ -1,6 +1,6 @@
 """Gold passages for the 1,000 questions of 2WikiMultihopQA that HippoRAG reports on.
 
-    python benchmarks/hipporag.py QUESTIONS CORPUS OUT [--known FOLDER] [--annotated FOLDER]
+    python benchmarks/hipporag.py QUESTIONS CORPUS OUT
 
 QUESTIONS is `dataset/2wikimultihop/questions.json` of weiyifan1023/SeRAG, which has each question's triples.
 CORPUS is `reproduce/dataset/2wikimultihopqa_corpus.json` of OSU-NLP-Group/HippoRAG. OUT becomes a folder in the
@@ -17,9 +17,6 @@ The gold passage of a triple is the passage about its subject. The first rule th
 Where a rule finds several passages, the one whose text has most of the triple's object counts, if it is alone. A
 question has one gold passage for each subject of its triples: four for a bridge comparison, else two. The rule of
 each is in the query's `metadata.gold`, and a subject without a passage in `metadata.unresolved`.
-
-``--known``: a folder with qrels of the same questions, to compare with. ``--annotated``: a folder whose qrels
-people made and whose queries have the triples in `metadata.evidences`, to measure the rules on, in its own corpus.
 """
 
 import argparse
@@ -170,36 +167,6 @@ def resolve(
     return {name: gold for name, gold in found.items() if gold}, [name for name, gold in found.items() if not gold]
 
 
-def labels(folder: Path) -> dict[str, set[str]]:
-    """Question -> its relevant passages, by the folder's qrels."""
-    relevant: dict[str, set[str]] = defaultdict(set)
-    for line in (folder / "qrels.tsv").read_text(encoding="utf-8").splitlines()[1:]:
-        question, passage, score = line.split("\t")
-        if float(score) > 0:
-            relevant[question].add(passage)
-    return relevant
-
-
-def read_corpus(folder: Path) -> list[Passage]:
-    rows = common.read_jsonl(common.dataset_file(folder, "corpus"))
-    return [Passage(row["_id"], row["title"], row["text"]) for row in rows]
-
-
-def compare(found: Mapping[str, set[str]], known: Mapping[str, set[str]], label: str) -> None:
-    """Print how far gold passages agree with those that are known, over the questions that both have."""
-    both = sorted(found.keys() & known.keys())
-    right = sum(len(found[one] & known[one]) for one in both)
-    given, wanted = sum(len(found[one]) for one in both), sum(len(known[one]) for one in both)
-    same = sum(found[one] == known[one] for one in both)
-    if both:
-        print(
-            f"{label}: {len(both)} questions, {same} with equal gold; "
-            f"precision {right}/{given} = {right / given:.4f}, recall {right}/{wanted} = {right / wanted:.4f}"
-        )
-    else:
-        print(f"{label}: no question in common")
-
-
 def write(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
 
@@ -256,35 +223,13 @@ def main() -> None:
     arguments.add_argument("questions", type=Path)
     arguments.add_argument("corpus", type=Path)
     arguments.add_argument("out", type=Path)
-    arguments.add_argument("--known", type=Path)
-    arguments.add_argument("--annotated", type=Path)
     given = arguments.parse_args()
     questions = json.loads(given.questions.read_text(encoding="utf-8"))
     rows = json.loads(given.corpus.read_text(encoding="utf-8"))
     passages = [Passage(_id(row["title"], row["text"]), row["title"], row["text"]) for row in rows]
     if len({passage.id for passage in passages}) != len(passages):
         raise SystemExit("The corpus has a passage twice.")
-    found = convert(questions, passages, given.out)
-    if given.known:
-        ids = {one.id: _id(one.title, one.text) for one in read_corpus(given.known)}
-        known = {one: {ids[passage] for passage in gold} for one, gold in labels(given.known).items()}
-        compare(found, known, f"{given.known.name} (derived by title)")
-    if given.annotated:
-        annotated = read_corpus(given.annotated)
-        corpus, gold = Corpus(annotated), labels(given.annotated)
-        queries = common.read_jsonl(common.dataset_file(given.annotated, "queries"))
-        resolved = {}
-        for row in queries:
-            golds, _ = resolve(corpus, row["text"], row["metadata"]["evidences"])
-            resolved[row["_id"]] = {one.passage for one in golds.values()}
-        compare(resolved, gold, f"{given.annotated.name} (annotated), in its own corpus")
-        titles = {
-            one.id: f"{normalise_name(one.title)}: {normalise_name(one.text)[:60]}"
-            for one in (*annotated, *passages)
-        }
-        overlap = {one: {titles[passage] for passage in found[one]} for one in found.keys() & gold.keys()}
-        truth = {one: {titles[passage] for passage in gold[one]} for one in overlap}
-        compare(overlap, truth, f"{given.annotated.name} (annotated), questions that both have")
+    convert(questions, passages, given.out)
 
 
 def _id(title: str, text: str) -> str:

@@ -37,36 +37,18 @@ NAMED_ENTITIES = """
 """
 
 
-class Recorder:
+class Recorder(common.WrappedEncoder):
     """An encoder that remembers what it was asked."""
 
     def __init__(self, embedder: Embedder) -> None:
-        self._embedder = embedder
+        super().__init__(embedder)
         self.calls: list[list[str]] = []
-
-    @property
-    def model(self) -> str:
-        """The encoder's own."""
-        return self._embedder.model
-
-    @property
-    def fingerprint(self) -> str:
-        """The encoder's own."""
-        return self._embedder.fingerprint
-
-    @property
-    def dimension(self) -> int:
-        """The encoder's own."""
-        return self._embedder.dimension
-
-    def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """The encoder's."""
-        return self._embedder.count_tokens(texts)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed and remember."""
         self.calls.append(list(texts))
-        return self._embedder.embed(texts)
+        vectors: NDArray[np.float32] = self.embedder.embed(texts)
+        return vectors
 
 
 class Clock:
@@ -128,9 +110,7 @@ def time_encoder(embedder: Embedder, calls: Sequence[list[str]], backends: Backe
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description="Ingest as a ratio to the encoder alone on sentences and passages."
-    )
+    parser = argparse.ArgumentParser(description="Ingest beside the encoder alone on sentences and passages.")
     parser.add_argument("dataset", type=Path)
     parser.add_argument("--passages", type=int, help="Only the first N; default: the whole corpus.")
     parser.add_argument("--rounds", type=int, default=1)
@@ -148,33 +128,11 @@ def main() -> None:
             searchable, after, calls, names = ingest(app, bodies, backends)
             floor = floor if floor_first else time_encoder(app.models.embedder, calls, backends)
             texts = sum(map(len, calls))
-            rows.append(
-                [
-                    number,
-                    len(bodies),
-                    texts,
-                    names,
-                    *floor,
-                    *searchable,
-                    *after,
-                    *(floor / searchable),
-                ]
-            )
-        header = [
-            "round",
-            "passages",
-            "texts",
-            "names",
-            "encoder s",
-            "cpu",
-            "searchable s",
-            "cpu",
-            "names s",
-            "cpu",
-            "ratio",
-            "ratio of cpu",
-        ]
-        common.table(header, rows)
+            rows.append([number, len(bodies), texts, names, *floor, *searchable, *after, *(floor / searchable)])
+        common.table(
+            "round, passages, texts, names, encoder s, cpu, searchable s, cpu, names s, cpu, ratio, ratio of cpu",
+            rows,
+        )
 
 
 if __name__ == "__main__":

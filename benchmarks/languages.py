@@ -7,7 +7,6 @@ The languages are recognised, not given. With several data sets, ``--mixed`` put
 """
 
 import argparse
-from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import islice
@@ -15,10 +14,21 @@ from pathlib import Path
 
 import numpy as np
 
-from common import application, dataset_file, passages, read_jsonl, scratch_collection, stage, table
+from common import (
+    application,
+    ask,
+    compute_recall_and_ndcg,
+    dataset_file,
+    labels,
+    passages,
+    read_jsonl,
+    scratch_collection,
+    stage,
+    table,
+)
 from engram.composition.container import Application
 from engram.providers.language import Language, PassageText, QuestionAnalysis, SentenceAnalysis
-from engram.services.question.query import Query, Strategy
+from engram.services.question.query import Strategy
 
 Asked = Sequence[tuple[str, Set[str]]]
 """Questions, each with the ids of its relevant passages."""
@@ -96,7 +106,7 @@ def measure(
                     show(languages),
                     collection.entity_count,
                     float(np.mean(names)),
-                    *(ask(app, name, asked, strategy) for strategy in strategies),
+                    *(measure_strategy(app, name, asked, strategy) for strategy in strategies),
                 )
             )
         return rows
@@ -104,28 +114,21 @@ def measure(
 
 def read_questions(folder: Path, limit: int | None) -> Asked:
     """Questions that have a relevant passage, the first ``limit`` of them."""
-    relevant: dict[str, set[str]] = defaultdict(set)
-    for line in (folder / "qrels.tsv").read_text(encoding="utf-8").splitlines()[1:]:
-        question, passage, score = line.split("\t")
-        if int(score) > 0:
-            relevant[question].add(f"{folder.name} {passage}")
+    relevant = {
+        question: {f"{folder.name} {passage}" for passage in held} for question, held in labels(folder).items()
+    }
     rows = read_jsonl(dataset_file(folder, "queries"))
     return list(islice(((row["text"], relevant[row["_id"]]) for row in rows if row["_id"] in relevant), limit))
 
 
-def ask(app: Application, name: str, asked: Asked, strategy: Strategy) -> str:
+def measure_strategy(app: Application, name: str, asked: Asked, strategy: Strategy) -> str:
     """Recall@5 and nDCG@10."""
-    scope = app.auth.access.scope(name)
-    discounts = 1.0 / np.log2(np.arange(DEPTH) + 2)
-    recalls: list[float] = []
-    gains: list[float] = []
+    figures = []
     for text, relevant in asked:
-        query = Query(text=text, scope=scope, top_k=DEPTH, memory="off", strategy=strategy)
-        answer = app.answers.question.answer(query)
-        found = [hit.passage_id in relevant for hit in answer.passages]
-        recalls.append(sum(found[:5]) / len(relevant))
-        gains.append(float(discounts[: len(found)] @ found) / float(discounts[: len(relevant)].sum()))
-    return f"{np.mean(recalls):.3f} ({np.mean(gains):.3f})"
+        answer = ask(app, name, text, top_k=DEPTH, memory="off", strategy=strategy)
+        figures.append(compute_recall_and_ndcg([hit.passage_id for hit in answer.passages], relevant))
+    recall, gain = np.mean(figures, axis=0)
+    return f"{recall:.3f} ({gain:.3f})"
 
 
 def show(counts: Mapping[str, int]) -> str:

@@ -11,33 +11,20 @@ DATABASE_URL and REDIS_URL, or the embedded servers of ENGRAM_DATA_DIR, are used
 """
 
 import argparse
-import uuid
 from itertools import islice
 from pathlib import Path
 
 import common
 from engram.composition.container import Application
-from engram.services.question.query import Query
 from engram.services.verdict.verdict import NamedSentence, Verdict
-from engram.storage.tables import metadata
 
 BATCH = 50
-
-
-def sizes(app: Application) -> dict[str, int]:
-    """Table -> bytes, indexes and out-of-line values included."""
-    with app.database.read() as reader:
-        rows = reader.rows(
-            "SELECT name, pg_total_relation_size(name::regclass) AS bytes FROM unnest(%(names)s::text[]) AS name",
-            {"names": list(metadata.tables)},
-        )
-    return {row.name: row.bytes for row in rows}
 
 
 def ask_questions(app: Application, collection: str, questions: list[str]) -> list[Verdict]:
     """The questions, answered, each with what is to be said of its answer."""
     scope = app.auth.access.scope(collection)
-    answers = [app.answers.question.answer(Query(text=text, scope=scope)) for text in questions]
+    answers = [common.ask(app, collection, text) for text in questions]
     return [
         Verdict(
             query_id=answer.query_id,
@@ -51,23 +38,6 @@ def ask_questions(app: Application, collection: str, questions: list[str]) -> li
     ]
 
 
-def judge(app: Application, collection: str, verdicts: list[Verdict]) -> None:
-    """Accept the verdicts and apply them in batches."""
-    target = app.auth.access.scope(collection).collection.id
-    for some in common.chunks(verdicts, BATCH):
-        events = [app.learning.verdicts.accept(verdict, uuid.uuid4().hex).event.id for verdict in some]
-        if app.learning.learner.apply(target, events) != len(events):
-            raise SystemExit("a worker applies verdicts beside")
-
-
-def report(label: str, before: dict[str, int], after: dict[str, int], count: int) -> None:
-    """Print what grew."""
-    grown = {name: (after[name] - before[name]) / count for name in after if after[name] > before[name]}
-    rows = sorted(grown.items(), key=lambda row: -row[1])
-    common.table((f"bytes per {label}", ""), [*rows, ("in all", sum(grown.values()))])
-    print()
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("dataset", type=Path)
@@ -76,14 +46,13 @@ def main() -> None:
     arguments = parser.parse_args()
     questions = common.questions(arguments.dataset, arguments.queries)
     with common.application() as (app, _), common.scratch_collection(app) as collection:
-        common.stage(app, collection, common.passages(arguments.dataset, arguments.passages))
-        app.jobs.runner.run_ready()
-        empty = sizes(app)
+        common.fill(app, collection, common.passages(arguments.dataset, arguments.passages))
+        empty = common.read_table_bytes(app)
         verdicts = ask_questions(app, collection, questions)
-        answered = sizes(app)
-        judge(app, collection, verdicts)
-        report("query", empty, answered, len(verdicts))
-        report("verdict", answered, sizes(app), len(verdicts))
+        answered = common.read_table_bytes(app)
+        common.judge(app, verdicts, BATCH)
+        common.print_growth("bytes a query", empty, answered, len(verdicts))
+        common.print_growth("bytes a verdict", answered, common.read_table_bytes(app), len(verdicts))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,6 @@ import numpy as np
 
 import common
 from engram.composition.container import Application
-from engram.services.question.query import Query
 from query_cost import Backends
 
 TABLES = (
@@ -74,11 +73,6 @@ def copy_collection(app: Application, source: str, names: Sequence[str]) -> None
         print(f"{some[-1]} made", flush=True)
 
 
-def ask(app: Application, question: str, collection: str) -> object:
-    """Ask one collection."""
-    return app.answers.question.answer(Query(text=question, scope=app.auth.access.scope(collection), top_k=TOP_K))
-
-
 def cost(
     backends: Backends, questions: Sequence[str], way: Callable[[int, str], object], rounds: int
 ) -> list[float]:
@@ -104,34 +98,24 @@ def main() -> None:
     parser.add_argument("--passages", type=int, default=100)
     parser.add_argument("--large", nargs="+", default=[], help="Collections that are there.")
     parser.add_argument("--questions", type=int, default=100)
-    parser.add_argument(
-        "--rounds",
-        type=int,
-        default=1,
-        help="In which all is asked before, of several collections each of another.",
-    )
+    again = "In which all is asked before, of several collections each of another."
+    parser.add_argument("--rounds", type=int, default=1, help=again)
     arguments = parser.parse_args()
     asked = common.questions(arguments.dataset, arguments.questions)
 
     with common.application() as (app, _), common.scratch_collection(app) as first:
         backends = Backends(app)
-        common.stage(app, first, common.passages(arguments.dataset, arguments.passages))
-        app.jobs.runner.run_ready(collection_id=app.auth.access.scope(first).collection.id)
+        common.fill(app, first, common.passages(arguments.dataset, arguments.passages))
         names = [f"{first}-{number}" for number in range(arguments.collections)]
         large = arguments.large
         rows: list[list[object]] = []
 
         def measure(what: str, collections: Sequence[str]) -> None:
             def ask_in_turn(at: int, question: str) -> object:
-                return ask(app, question, collections[at % len(collections)])
+                return common.ask(app, collections[at % len(collections)], question, top_k=TOP_K)
 
-            rows.append(
-                [
-                    what,
-                    *cost(backends, asked, ask_in_turn, arguments.rounds),
-                    common.recall(app, collections, asked[:50]),
-                ]
-            )
+            spent = cost(backends, asked, ask_in_turn, arguments.rounds)
+            rows.append([what, *spent, common.recall(app, collections, asked[:50])])
             print(*rows[-1], flush=True)
 
         measure("a small one, alone", [first])

@@ -46,10 +46,6 @@ JOB_SECONDS = 120.0
 WARM = 50
 
 
-def client(url: str, key: str) -> httpx.Client:
-    return httpx.Client(base_url=url, headers={"authorization": f"Bearer {key}"}, trust_env=False, timeout=60)
-
-
 def list_owned_targets(owner: httpx.Client) -> Mapping[str, tuple[str, str]]:
     """Route -> (of something that exists, of the same that does not)."""
     body = {"collection": COLLECTION, "passages": [*PASSAGES, HIDDEN]}
@@ -164,7 +160,10 @@ def main() -> None:
             )
         }
         app.close()
-        with client(service.url, keys["owner"]) as owner, client(service.url, keys["stranger"]) as stranger:
+        with (
+            common.open_client(service.url, keys["owner"]) as owner,
+            common.open_client(service.url, keys["stranger"]) as stranger,
+        ):
             found = list_owned_targets(owner)
             rows = []
             for route, addresses in found.items():
@@ -173,7 +172,7 @@ def main() -> None:
                     if who == "owner" and not arguments.control:
                         continue
                     rows.append([route, who, *compare(http, targets, arguments.pairs, (status, 404))])
-            with client(service.url, keys["reader"]) as reader:
+            with common.open_client(service.url, keys["reader"]) as reader:
                 for route, hidden in list_hidden_targets(owner, reader).items():
                     refused = 422 if route == JUDGING else 404
                     rows.append([route, "reader", *compare(reader, hidden, arguments.pairs, (refused, refused))])

@@ -20,7 +20,6 @@ turn, so that other work on the machine slows all of them alike.
 
 import argparse
 import json
-import math
 import os
 import platform
 import sys
@@ -42,12 +41,12 @@ import psycopg
 import Stemmer
 from bm25s import tokenize
 
-from common import dataset_file, passages, read_jsonl
+from common import compute_recall_and_ndcg, dataset_file, labels, passages, read_jsonl
 from engram.providers.embedder import Embedder, load_embedder
 from engram.providers.ranking_prior import RankingPriors, load_priors
 from running import Service
 
-DIMENSIONS, DEPTH, RECALLED = 384, 10, 5
+DIMENSIONS, DEPTH = 384, 10
 VERDICTS = 100
 COLLECTION = "peers"
 HEADER = "| | recall@5 | nDCG@10 | query, p50 | ingest | disk | recall@5 after verdicts: judged / others |\n"
@@ -367,11 +366,7 @@ TITLED: dict[str, dict[str, str]] = {}
 
 def load_task(folder: Path, limit: int | None) -> Task:
     """Read a folder of the BEIR layout; ``limit``: passages at most, those that questions need first."""
-    relevant: dict[str, set[str]] = {}
-    for line in (folder / "qrels.tsv").read_text(encoding="utf-8").splitlines():
-        parts = line.split("\t")
-        if parts[-1].strip().isdigit() and int(parts[-1]) > 0:
-            relevant.setdefault(parts[0], set()).add(parts[-2])
+    relevant = labels(folder)
     questions = {
         row["_id"]: row["text"] for row in read_jsonl(dataset_file(folder, "queries")) if row["_id"] in relevant
     }
@@ -381,17 +376,6 @@ def load_task(folder: Path, limit: int | None) -> Task:
         TITLED[row["id"]] = {"text": row["text"]} | ({"title": row["title"]} if row["title"] else {})
     corpus = {row["id"]: f"{row['title']}\n{row['text']}" if row["title"] else row["text"] for row in rows}
     return Task(corpus, questions, {question: frozenset(relevant[question]) for question in questions})
-
-
-def compute_recall(found: Sequence[str], relevant: frozenset[str]) -> float:
-    """Share of the relevant passages among the first five."""
-    return len(relevant.intersection(found[:RECALLED])) / len(relevant)
-
-
-def compute_ndcg(found: Sequence[str], relevant: frozenset[str]) -> float:
-    """Discounted gain of the first ten over that of the best order, with gain 1 for each relevant passage."""
-    gained = sum(1 / math.log2(rank + 2) for rank, name in enumerate(found[:DEPTH]) if name in relevant)
-    return gained / sum(1 / math.log2(rank + 2) for rank in range(min(DEPTH, len(relevant))))
 
 
 @dataclass
@@ -404,8 +388,9 @@ class Answered:
 
     def add(self, found: Sequence[str], relevant: frozenset[str], seconds: float) -> None:
         """Add one answer."""
-        self.recalls.append(compute_recall(found, relevant))
-        self.gains.append(compute_ndcg(found, relevant))
+        recall, gain = compute_recall_and_ndcg(found, relevant)
+        self.recalls.append(recall)
+        self.gains.append(gain)
         self.seconds.append(seconds)
 
 

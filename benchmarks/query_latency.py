@@ -32,7 +32,6 @@ from pgvector.psycopg import register_vector
 import common
 from engram.composition.container import Application, Servers
 from engram.composition.servers import HNSW_EF_SEARCH
-from engram.services.question.query import Query
 from engram.storage.half_vectors import halve
 from engram.storage.question.nearest_neighbours import build_index_condition, build_index_key, operators
 
@@ -93,34 +92,37 @@ def measure_interleaved(ways: dict[str, Way], questions: list[str], seed: int) -
 
 
 @contextmanager
+def run_command(addresses: Servers, command: str, **env: str) -> Iterator["subprocess.Popen[bytes]"]:
+    """A command of `engram` that runs on these servers until the end of the block."""
+    own = {"DATABASE_URL": addresses.database_url, "REDIS_URL": addresses.redis_url, "ENGRAM_LOG_LEVEL": "ERROR"}
+    process = subprocess.Popen([sys.executable, "-m", "engram.cli", command], env=os.environ | own | env)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.wait()
+
+
+@contextmanager
 def api(addresses: Servers) -> Iterator[tuple[httpx.Client, int]]:
     """A running `engram serve` on these servers: a client for it, and its process id."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    env = os.environ | {
-        "DATABASE_URL": addresses.database_url,
-        "REDIS_URL": addresses.redis_url,
-        "ENGRAM_HOST": "127.0.0.1",
-        "ENGRAM_PORT": str(port),
-        "ENGRAM_LOG_LEVEL": "ERROR",
-    }
-    process = subprocess.Popen([sys.executable, "-m", "engram.cli", "serve"], env=env)
-    try:
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30.0, trust_env=False) as client:
-            deadline = time.monotonic() + START_SECONDS
-            while True:
-                try:
-                    client.get("/readyz").raise_for_status()
-                    break
-                except httpx.HTTPError:
-                    if time.monotonic() > deadline or process.poll() is not None:
-                        raise
-                    time.sleep(0.1)
-            yield client, process.pid
-    finally:
-        process.terminate()
-        process.wait()
+    with (
+        run_command(addresses, "serve", ENGRAM_HOST="127.0.0.1", ENGRAM_PORT=str(port)) as process,
+        httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30.0, trust_env=False) as client,
+    ):
+        deadline = time.monotonic() + START_SECONDS
+        while True:
+            try:
+                client.get("/readyz").raise_for_status()
+                break
+            except httpx.HTTPError:
+                if time.monotonic() > deadline or process.poll() is not None:
+                    raise
+                time.sleep(0.1)
+        yield client, process.pid
 
 
 def resident_mib(pid: int) -> tuple[float, float]:
@@ -182,28 +184,13 @@ def main() -> None:
 
 
 def _service(app: Application, collection: str, profile: str, memory: str) -> Way:
-    def ask(question: str) -> object:
-        return app.answers.question.answer(
-            Query(
-                text=question,
-                scope=app.auth.access.scope(collection),
-                top_k=TOP_K,
-                memory=memory,  # type: ignore[arg-type]
-                profile=profile,  # type: ignore[arg-type]
-            )
-        )
-
-    return ask
+    return lambda question: common.ask(app, collection, question, top_k=TOP_K, memory=memory, profile=profile)
 
 
 def _http(client: httpx.Client, collection: str, profile: str, memory: str) -> Way:
     def ask(question: str) -> object:
-        body = {
-            "query": question,
-            "collection": collection,
-            "top_k": TOP_K,
-            "arm": {"memory": memory, "profile": profile},
-        }
+        arm = {"memory": memory, "profile": profile}
+        body = {"query": question, "collection": collection, "top_k": TOP_K, "arm": arm}
         return client.post("/query", json=body).raise_for_status().json()
 
     return ask

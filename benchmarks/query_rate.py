@@ -125,34 +125,11 @@ def main() -> None:
             half, most, nearly_all = np.percentile(took, [50, 95, 99]).tolist()
             cost = [(now - was) / max(len(took), 1) for was, now in zip(before, after, strict=True)]
             refused = sum(count for status, count in seen.items() if status != HTTPStatus.OK)
-            rows.append(
-                [
-                    clients,
-                    len(took) / wall,
-                    half,
-                    most,
-                    nearly_all,
-                    nearly_all / half,
-                    *cost,
-                    refused,
-                    *np.percentile(beats, [50, 95]).tolist(),
-                ]
-            )
+            row: list[object] = [clients, len(took) / wall, half, most, nearly_all, nearly_all / half]
+            rows.append([*row, *cost, refused, *common.percentiles(beats)])
     common.table(
-        [
-            "clients",
-            "questions/s",
-            "p50 ms",
-            "p95 ms",
-            "p99 ms",
-            "p99/p50",
-            "API ms a question",
-            "Postgres ms a question",
-            "clients ms a question",
-            "refused",
-            "healthz p50 ms",
-            "healthz p95 ms",
-        ],
+        "clients, questions/s, p50 ms, p95 ms, p99 ms, p99/p50, API ms a question, Postgres ms a question, "
+        "clients ms a question, refused, healthz p50 ms, healthz p95 ms",
         rows,
     )
 

@@ -226,18 +226,11 @@ def ask(
 ) -> set[str]:
     """Passages that ``WAYS[way]`` shows."""
     filters, readers = WAYS[way]
+    collapse = None if strategy == "graph" else False
+    options: dict[str, object] = {"strategy": strategy, "memory": memory, "collapse_duplicates": collapse}
     with tenancy.restrict_to(LOCAL.tenant, None if readers is None else tenancy.ReaderNames(readers)):
-        scope = app.auth.access.scope(name)
-        query = Query(
-            text=question,
-            scope=scope,
-            top_k=10,
-            strategy=strategy,
-            memory=memory,
-            filter=filters,
-            collapse_duplicates=None if strategy == "graph" else False,
-        )
-        return {hit.passage_id for hit in app.answers.question.answer(query).passages}
+        answer = common.ask(app, name, question, top_k=10, filter=filters, **options)
+    return {hit.passage_id for hit in answer.passages}
 
 
 def measure_ways(app: Application, names: Sequence[str], asked: Sequence[str], compared: int) -> list[list[object]]:
@@ -304,9 +297,7 @@ def main() -> None:
     parser.add_argument("--passages", type=int, nargs="+", default=[40_000, 100_000])
     parser.add_argument("--number", type=int, default=1, help="Collections of each size.")
     parser.add_argument("--questions", type=int, default=100)
-    parser.add_argument(
-        "--ways", type=int, help="Ask by filters and as readers; so many questions exactly as well."
-    )
+    parser.add_argument("--ways", type=int, help="Ask by filters and as readers; so many questions exactly too.")
     parser.add_argument("--draw", type=Path, help="Draw the costs by size into this PNG.")
     arguments = parser.parse_args()
     source = arguments.collection or arguments.dataset.resolve().name
@@ -322,8 +313,7 @@ def main() -> None:
         app.maintenance.statistics.run()
         if arguments.ways is not None:
             held = measure_ways(app, [names[0] for names in sizes[1:]], asked, arguments.ways)
-            header = ["collection", "way", "recall@10", "p50 ms", "p95 ms", "process ms", "Postgres ms"]
-            common.table(header, held)
+            common.table("collection, way, recall@10, p50 ms, p95 ms, process ms, Postgres ms", held)
         costs: dict[int, Mapping[str, float]] = {}
         rows: list[list[object]] = []
         for names in sizes:
@@ -331,10 +321,7 @@ def main() -> None:
             print(f"\n{names[0]}: {size.passage_count} passages, {size.sentence_count} sentences", flush=True)
 
             def service(question: str, names: list[str] = names) -> object:
-                name = names[asked.index(question) % len(names)]
-                return app.answers.question.answer(
-                    Query(text=question, scope=app.auth.access.scope(name), top_k=10)
-                )
+                return common.ask(app, names[asked.index(question) % len(names)], question, top_k=10)
 
             for question in asked:  # so that what they read is in Postgres' memory
                 service(question)

@@ -16,11 +16,9 @@ learned and tried in one process; probes are the test questions. Rankings are by
 """
 
 import argparse
-import csv
 import random
 import resource
 import time
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +26,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from common import dataset_file, read_jsonl, table
+from common import dataset_file, labels, read_jsonl, table
 from engram.providers.embedder import Embedder, load_embedder
 from engram.providers.embedder.model_folder import DEFAULT_MODEL
 from engram.providers.embedder.prefixes import PrefixedEmbedder, find_known_prefixes
@@ -43,12 +41,11 @@ DEPTH = 5
 
 def read_questions(folder: Path, rows: dict[str, int]) -> tuple[list[str], list[list[int]]]:
     """Questions in a fixed random order, and the rows of each one's relevant passages."""
-    relevant = defaultdict(list)
-    with (folder / "qrels.tsv").open(encoding="utf-8") as file:
-        for question, passage, score in list(csv.reader(file, delimiter="\t"))[1:]:
-            if float(score) > 0 and passage in rows:
-                relevant[question].append(rows[passage])
-    asked = [row for row in read_jsonl(dataset_file(folder, "queries")) if row["_id"] in relevant]
+    relevant = {
+        question: [rows[passage] for passage in held if passage in rows]
+        for question, held in labels(folder).items()
+    }
+    asked = [row for row in read_jsonl(dataset_file(folder, "queries")) if relevant.get(row["_id"])]
     random.Random(7).shuffle(asked)
     return [row["text"] for row in asked], [relevant[row["_id"]] for row in asked]
 

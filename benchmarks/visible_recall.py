@@ -15,7 +15,6 @@ import argparse
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -38,20 +37,14 @@ COMPARED = 30
 OTHERS = ("group:others",)
 
 
-class DrawnVectors:
+class DrawnVectors(common.WrappedEncoder):
     """An encoder whose vector of a text is drawn, always the same."""
-
-    def __init__(self, encoder: Any) -> None:
-        self._encoder = encoder
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._encoder, name)
 
     def embed(self, texts: Sequence[str], **_: object) -> NDArray[np.float32]:
         """Unit vectors, (texts, dimension)."""
         seeds = [int.from_bytes(hashlib.sha256(text.encode()).digest()[:8]) for text in texts]
-        drawn = [_draw(1, self._encoder.dimension, seed)[0] for seed in seeds]
-        return np.array(drawn, dtype=np.float32).reshape(-1, self._encoder.dimension)
+        drawn = [_draw(1, self.dimension, seed)[0] for seed in seeds]
+        return np.array(drawn, dtype=np.float32).reshape(-1, self.dimension)
 
     embed_questions = embed
 
@@ -159,15 +152,7 @@ def main() -> None:
 
         common.table(
             ["caller sees", "passages", "recall of ten", "p50 ms", "p95 ms"],
-            (
-                [
-                    label,
-                    len(seen[label]),
-                    measure_recall(label),
-                    *np.percentile(times[label], [50, 95]),
-                ]
-                for label in ways
-            ),
+            ([label, len(seen[label]), measure_recall(label), *common.percentiles(times[label])] for label in ways),
         )
 
 

@@ -104,7 +104,7 @@ def test_weighed_silence_is_in_the_log(run_protocol: Evaluate, application: Appl
     assert application.revocation.verification.verify(collection).differences == []
 
 
-@pytest.mark.parametrize("option", [{"turns": 2}, {"verdicts": "returned"}, {"judge": "llm"}, {"top_k": 3}])
+@pytest.mark.parametrize("option", [{"turns": 2}, {"verdicts": "returned"}, {"top_k": 3}])
 def test_options_foreign_to_clicks_are_refused(option: dict[str, object]) -> None:
     with pytest.raises(InvalidRequestError, match="means nothing to --protocol clicks"):
         replace(Options(protocol="clicks"), **option)

@@ -71,7 +71,7 @@ def test_a_data_set_is_written(hipporag: ModuleType, tmp_path: Path, capsys: pyt
         "evidence": [["Titan", "director", "Ana"], ["Ana", "born", "1851"], ["Eve", "born", "1990"]],
     }
     assert hipporag.convert([question], passages, tmp_path) == {"q": {"p1", "p2"}}
-    assert hipporag.labels(tmp_path) == {"q": {"p1", "p2"}}
+    assert hipporag.common.labels(tmp_path) == {"q": {"p1": 1, "p2": 1}}
     (row,) = [json.loads(line) for line in (tmp_path / "queries.jsonl").read_text().splitlines()]
     assert row["metadata"]["unresolved"] == ["Eve"]
     assert "unresolved q (compositional): 'Eve'" in capsys.readouterr().out

@@ -30,8 +30,8 @@ from engram_evaluation.learning_variations import (
     NOISE,
     PASSAGE_KEYS,
     RULES,
-    FlippingJudge,
     Variation,
+    flip_verdicts,
     list_variations,
 )
 from engram_evaluation.protocols import JUDGED_GROUP, PARAPHRASES
@@ -87,8 +87,8 @@ def test_a_flipped_verdict_says_the_opposite() -> None:
     shown = [ShownSentence(1, "a", "A did."), ShownSentence(2, "x", "X did not.")]
     for verdicts in ("full", "returned"):
         oracle = OracleJudge(verdicts)  # type: ignore[arg-type]
-        honest = oracle.verdict(ANYWHERE, uuid4(), question, shown)
-        flipped = FlippingJudge(oracle, 1.0, "0/1").verdict(ANYWHERE, uuid4(), question, shown)
+        honest = oracle(ANYWHERE, uuid4(), question, shown)
+        flipped = flip_verdicts(oracle, 1.0, "0/1")(ANYWHERE, uuid4(), question, shown)
         assert honest is not None
         assert flipped is not None
         assert (flipped.supporting, flipped.rejected) == ([NamedSentence(2)], honest.supporting)
@@ -101,7 +101,7 @@ def test_a_flipped_verdict_by_passages_says_the_opposite() -> None:
         ShownSentence(2, "x", "X did not."),
         ShownSentence(3, "a", "A too.", selected=False),
     ]
-    flipped = FlippingJudge(OracleJudge("full"), 1.0, "0/1").verdict(ANYWHERE, uuid4(), question, shown)
+    flipped = flip_verdicts(OracleJudge("full"), 1.0, "0/1")(ANYWHERE, uuid4(), question, shown)
     assert flipped is not None
     assert flipped.supporting_passages == ["x"]
     assert (flipped.supporting, flipped.rejected) == ((), [NamedSentence(1), NamedSentence(3)])
@@ -111,11 +111,11 @@ def test_the_share_of_flipped_verdicts_is_kept_and_repeatable() -> None:
     shown = [ShownSentence(1, "a", "A did."), ShownSentence(2, "x", "X did not.")]
 
     def flips(seed: str) -> list[bool]:
-        judge = FlippingJudge(OracleJudge("returned"), 0.2, seed)
+        judge = flip_verdicts(OracleJudge("returned"), 0.2, seed)
         questions = [
             Question(f"q{at}", "Who?", frozenset({"a"}), (GoldSentence("a", "A did."),), "") for at in range(1000)
         ]
-        verdicts = [judge.verdict(ANYWHERE, uuid4(), question, shown) for question in questions]
+        verdicts = [judge(ANYWHERE, uuid4(), question, shown) for question in questions]
         return [verdict is not None and verdict.supporting == [NamedSentence(2)] for verdict in verdicts]
 
     # Binomial(1000, 0.2) has standard deviation 12.6.

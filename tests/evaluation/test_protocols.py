@@ -13,7 +13,7 @@ from rich.console import Console
 
 from engram.composition.container import Application
 from engram.composition.parts import retrieval_services
-from engram.context.errors import InvalidRequestError, LlmNotConfiguredError
+from engram.context.errors import InvalidRequestError
 from engram.providers.embedder.model_folder import DEFAULT_MODEL, DEFAULT_MODEL_SHA256
 from engram.providers.llm import Llm
 from engram.providers.ranking_prior import SHIPPED_FILE
@@ -24,7 +24,7 @@ from engram_evaluation.expected import ExpectedFigures, Figure, read_published
 from engram_evaluation.harness import Harness, open_harness
 from engram_evaluation.protocols import JUDGED_GROUP, OTHER_HALF, PARAPHRASES, SHARING_GROUP, UNJUDGED, plan
 from engram_evaluation.run_options import Options
-from engram_evaluation.verdict_givers import LlmJudge, OracleJudge, ShownSentence, choose
+from engram_evaluation.verdict_givers import OracleJudge, ShownSentence
 from engram_evaluation.weight_fit import fit_kinds
 from tests.evaluation.conftest import FULL, Evaluate
 from tests.support.openai_server import OpenAiServer, keyword_handler
@@ -102,13 +102,13 @@ def test_halves_are_disjoint_within_each_type(sample_dataset: Dataset) -> None:
 
 def test_the_oracle_names_what_it_may() -> None:
     query_id = uuid4()
-    full = OracleJudge("full").verdict(ANYWHERE, query_id, QUESTION, SHOWN)
+    full = OracleJudge("full")(ANYWHERE, query_id, QUESTION, SHOWN)
     assert full is not None
     assert full.supporting == [
         NamedSentence(passage_id="a", text="A did."),
         NamedSentence(passage_id="b", text="B did."),
     ]
-    returned = OracleJudge("returned").verdict(ANYWHERE, query_id, QUESTION, SHOWN)
+    returned = OracleJudge("returned")(ANYWHERE, query_id, QUESTION, SHOWN)
     assert returned is not None
     assert returned.supporting == [NamedSentence(1)]
     assert returned.rejected == [NamedSentence(s.sentence_id) for s in SHOWN if s.sentence_id != 1]
@@ -118,18 +118,18 @@ def test_the_oracle_names_what_it_may() -> None:
 
 def test_without_gold_sentences_the_oracle_names_passages() -> None:
     query_id, bare = uuid4(), replace(QUESTION, gold=())
-    full = OracleJudge("full").verdict(ANYWHERE, query_id, bare, SHOWN)
+    full = OracleJudge("full")(ANYWHERE, query_id, bare, SHOWN)
     assert full is not None
     assert (full.supporting_passages, full.named, full.partial) == (["a", "b"], [], False)
-    returned = OracleJudge("returned").verdict(ANYWHERE, query_id, bare, SHOWN)
+    returned = OracleJudge("returned")(ANYWHERE, query_id, bare, SHOWN)
     assert returned is not None
     assert returned.supporting_passages == ["a"]
     assert (returned.supporting, returned.rejected) == ((), [NamedSentence(2)])
     assert (returned.partial, returned.retrieval_success) == (True, True)
-    unseen = OracleJudge("returned").verdict(ANYWHERE, query_id, bare, SHOWN[1:])
+    unseen = OracleJudge("returned")(ANYWHERE, query_id, bare, SHOWN[1:])
     assert unseen is not None
     assert (unseen.supporting_passages, unseen.retrieval_success) == ([], False)
-    assert OracleJudge("full").verdict(ANYWHERE, query_id, replace(bare, relevant=frozenset()), SHOWN) is None
+    assert OracleJudge("full")(ANYWHERE, query_id, replace(bare, relevant=frozenset()), SHOWN) is None
 
 
 def test_passages_alone_teach_the_judged_questions(
@@ -154,29 +154,10 @@ def test_passages_alone_teach_the_judged_questions(
 
 def test_oracle_of_returned_passages_supports_unselected_sentences() -> None:
     more = [ShownSentence(70, "b", "B did.", selected=False), ShownSentence(80, "b", "B did not.", selected=False)]
-    returned = OracleJudge("returned").verdict(ANYWHERE, uuid4(), QUESTION, [*SHOWN, *more])
+    returned = OracleJudge("returned")(ANYWHERE, uuid4(), QUESTION, [*SHOWN, *more])
     assert returned is not None
     assert returned.supporting == [NamedSentence(1), NamedSentence(70)]
     assert NamedSentence(80) not in returned.rejected
-
-
-def test_the_llm_judges_what_it_was_shown() -> None:
-    with OpenAiServer(lambda _: '{"supporting": [1], "confidence": 0.5}') as server:
-        llm = Llm(base_url=server.base_url, api_key=None, model="test")
-        verdict = LlmJudge(llm).verdict(ANYWHERE, uuid4(), QUESTION, SHOWN)
-        nothing = LlmJudge(llm).verdict(ANYWHERE, uuid4(), QUESTION, [])
-        llm.close()
-    assert verdict is not None
-    assert (verdict.supporting, verdict.rejected, verdict.partial) == ([NamedSentence(1)], [NamedSentence(2)], True)
-    assert verdict.confidence == 0.5
-    assert nothing is None
-
-
-def test_no_endpoint_no_llm_judge(run_protocol: Evaluate) -> None:
-    with pytest.raises(LlmNotConfiguredError, match="ENGRAM_LLM_BASE_URL"):
-        choose("llm", "full", None)
-    with pytest.raises(LlmNotConfiguredError):
-        run_protocol("similar", judge="llm", limit=1)
 
 
 def test_model_requests_are_counted(run_protocol: Evaluate) -> None:
@@ -312,7 +293,6 @@ def test_an_older_version_of_the_corpus_leaves_nothing_behind(
         {"turns": 0},
         {"limit": 0},
         {"verdicts": "x"},
-        {"judge": "x"},
         {"seeds": (1, 1)},
         {"stop_rule": "x"},
         {"freeze": ("task",)},

@@ -113,23 +113,6 @@ def test_without_an_endpoint_the_pool_goes_by_rules(run_protocol: Evaluate, data
         arms(["tree"], 3, (), (), llm=False)
 
 
-def test_tree_respects_rollouts_and_depth(reasoning: Application, dataset: Dataset, tmp_path: Path) -> None:
-    options = Options(
-        protocol="session", planners=("tree",), rounds=4, oracle_errors=0.0, top_k=1, rollouts=1, depth=2, limit=1
-    )
-    other = replace(dataset, name=f"{NAME}-narrow")
-    report = evaluate(reasoning, lambda _: reasoning, other, options, tmp_path, Console(file=io.StringIO()))
-    assert "--rollouts 1 --depth 2" in options.command(NAME)
-    assert 0 < values(report, "tree")["llm_calls"] < 20
-    with reasoning.database.read() as reader:
-        row = reader.row(
-            "SELECT plan_state FROM session WHERE collection_id = %(collection)s",
-            {"collection": reasoning.auth.access.scope(f"evaluate-{NAME}-narrow").collection.id},
-        )
-    tree = row.plan_state["tree"]
-    assert (tree["begun"], max(node["depth"] for node in tree["nodes"])) == (1, 2)
-
-
 def test_paraphrases_need_some(run_protocol: Evaluate, dataset: Dataset) -> None:
     with pytest.raises(InvalidRequestError, match="no paraphrases"):
         run_protocol("session", replace(dataset, name=f"{NAME}-bare"), paraphrased=True)
@@ -141,8 +124,6 @@ def test_paraphrases_need_some(run_protocol: Evaluate, dataset: Dataset) -> None
         ({"planners": ("chess",)}, "--planners"),
         ({"rounds": 0}, "--rounds"),
         ({"oracle_errors": 1.5}, "--oracle-errors"),
-        ({"planners": ("tree",), "depth": 0}, "--depth must be at least 1"),
-        ({"rollouts": 5}, "--planners tree only"),
         ({"turns": 2}, "--turns means nothing"),
         ({"seeds": (0, 1)}, "--seed is given once"),
     ],

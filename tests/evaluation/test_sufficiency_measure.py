@@ -20,7 +20,7 @@ from engram_evaluation.sufficiency_measure import (
     compute_least_error,
     measure,
 )
-from engram_evaluation.verdict_givers import choose
+from engram_evaluation.verdict_givers import OracleJudge
 from engram_evaluation.weight_fit import holds_all_relevant
 from tests.support import state
 
@@ -122,9 +122,7 @@ def test_the_sample_is_measured_and_left_as_it_was(application: Application) -> 
         return lambda: None
 
     harness = open_harness(application, sample, lambda _done, _total: None)
-    found = measure(
-        harness, sample, [sample], choose("oracle", "full", None), begin, verdicts=2, seeds=[0, 1], limit=12
-    )
+    found = measure(harness, sample, [sample], OracleJudge("full"), begin, verdicts=2, seeds=[0, 1], limit=12)
 
     assert (found["questions"], found["after"]["verdicts"]) == (12, 2)
     assert set(found["stopping"]) == {"none", "coverage", "learned"}
@@ -152,7 +150,7 @@ def test_questions_without_their_evidence_are_measured(application: Application)
 
     harness = open_harness(application, sample, lambda _done, _total: None)
     held = harness.scope.collection.passage_count
-    judge = choose("oracle", "full", None)
+    judge = OracleJudge("full")
     found = measure(harness, sample, [], judge, begin, verdicts=0, seeds=[0], lacking=3)["lacking"]
     gone = {min(question.relevant) for question in sample.questions[:3]}
 

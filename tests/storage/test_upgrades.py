@@ -1,5 +1,6 @@
 """Upgrades: databases of every revision, with rows that the code of their time wrote, brought to the present."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import UUID
@@ -56,6 +57,7 @@ def test_rows_of_every_revision_are_at_hand() -> None:
 def test_old_schema_is_upgraded_and_works(
     url: str, addresses: Servers, settings: Settings, application: Application
 ) -> None:
+    answers = earlier.FOLDER / f"{_revision(url)}.json"
     migrate(url)
     assert catalog.describe_database(url) == catalog.describe_tables(url)
     own = settings.model_copy(update={"embedding_dimension": earlier.DIMENSION})
@@ -64,6 +66,7 @@ def test_old_schema_is_upgraded_and_works(
         services.startup.check_encoders()
         name = earlier.COLLECTION
         undo.assert_verified(services, name)
+        assert earlier.ask(services) == json.loads(answers.read_text(encoding="utf-8"))
         scope = services.auth.access.scope(name)
         answer = services.answers.question.serve(Query(text=earlier.QUESTION, scope=scope))
         assert answer.passages[0].passage_id == "curie"

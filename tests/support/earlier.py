@@ -1,9 +1,11 @@
 """Databases of all revisions: real rows, written by the code of their time, kept as SQL.
 
-``python -m tests.support.earlier`` writes ``tests/storage/revisions/REVISION.sql`` with the code that it finds.
-Run it with the commit that adds a revision. The file stays as it is once the revision is released.
+``python -m tests.support.earlier`` writes ``tests/storage/revisions/REVISION.sql`` with the code that it finds, and
+its answers to ``QUESTIONS`` as ``REVISION.json``. Run it with the commit that adds a revision. Both files stay as
+they are once the revision is released.
 """
 
+import json
 import os
 import subprocess
 import tempfile
@@ -33,6 +35,16 @@ from tests.support import evolving, state, undo
 FOLDER = Path(__file__).resolve().parents[1] / "storage" / "revisions"
 DIMENSION = 8
 COLLECTION, QUESTION = "earlier", "Where was Marie Curie born?"
+QUESTIONS = (
+    QUESTION,
+    "In which city was Marie Curie born?",
+    "What did Marie Curie discover?",
+    "Which river does the capital of Poland lie on?",
+    "What is named after Poland?",
+    "Which sea does the Vistula flow into?",
+    "Tokyo Bay",
+    "What is radioactive?",
+)
 
 
 class Cut:
@@ -76,6 +88,13 @@ def fill(application: Application) -> None:
     )
 
 
+def ask(application: Application) -> dict[str, list[str]]:
+    """Question -> the first three passages of its answer. Nothing is stored."""
+    question, scope = application.answers.question, application.auth.access.scope(COLLECTION)
+    found = {text: question.retrieve(question.plan(Query(text=text, scope=scope)))[0] for text in QUESTIONS}
+    return {text: [name for _, name, _ in result.shown_passages[:3]] for text, result in found.items()}
+
+
 def rows(url: str) -> str:
     """All rows, as statements that name their columns."""
     plain = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
@@ -100,7 +119,7 @@ def load(url: str, text: str) -> None:
 
 
 def main() -> None:
-    """Write the file."""
+    """Write both files."""
     os.environ["ENGRAM_EMBEDDING_DIMENSION"] = str(DIMENSION)
     with tempfile.TemporaryDirectory() as data:
         settings = Settings(_env_file=None, data_dir=Path(data), log_level="WARNING", embedding_dimension=DIMENSION)
@@ -111,11 +130,14 @@ def main() -> None:
             try:
                 with tenancy.allow_all_tenants(), application.database.read() as reader:
                     fill(application)
+                    answers = ask(application)
                     revision = reader.scalar("SELECT version_num FROM alembic_version")
             finally:
                 application.close()
             FOLDER.mkdir(exist_ok=True)
             (FOLDER / f"{revision}.sql").write_text(rows(addresses.database_url), encoding="utf-8")
+            kept = json.dumps(answers, indent=1) + "\n"
+            (FOLDER / f"{revision}.json").write_text(kept, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ right if all its evidence is among the first five passages.
 
 import random
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -18,11 +18,10 @@ from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.harness import Harness
 from engram_evaluation.report_table import Grid
 from engram_evaluation.run_options import Options
+from engram_evaluation.run_progress import Begin
 from engram_evaluation.sufficiency_measure import auc
 from engram_evaluation.table_report import TableReport
 from engram_evaluation.weight_fit import holds_all_relevant
-
-Begin = Callable[[str, int], Callable[[], None]]
 
 WITHHELD_SHARE = 0.9
 """Share of the absent answers that are withheld where the given right ones are counted."""
@@ -102,8 +101,7 @@ def _ask_present(corpus: MaskableCorpus, question: Question) -> tuple[_Signals, 
 def _read_signals(retrieved: RetrievalResult) -> _Signals:
     estimate = retrieved.ranking.sufficiency
     return _Signals(
-        0.0 if estimate is None else estimate.probability,
-        max(retrieved.ranking.similarities.values(), default=0.0),
+        0.0 if estimate is None else estimate.probability, max(retrieved.ranking.similarities.values(), default=0.0)
     )
 
 

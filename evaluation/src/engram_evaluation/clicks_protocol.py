@@ -83,12 +83,7 @@ def build_verdict(scope: Scope, answer: Answer, clicks: set[str], reading: Click
     if not supporting and not rejected:
         return None
     return Verdict(
-        query_id=answer.query_id,
-        scope=scope,
-        supporting=supporting,
-        rejected=rejected,
-        partial=True,
-        judge=JUDGE,
+        query_id=answer.query_id, scope=scope, supporting=supporting, rejected=rejected, partial=True, judge=JUDGE
     )
 
 

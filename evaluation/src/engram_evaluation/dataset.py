@@ -39,8 +39,6 @@ class Question:
         gold: its supporting sentences; empty where the data set has labels of passages only.
         type: the data set's own kind of question, or "".
         answers: accepted answers, the main one first.
-        evidences: gold facts that lead to the answer: subject, relation, object.
-        page: what it is about, where the data set names it.
         hops: how the data set itself takes it apart; empty where it does not.
         context: ids of the passages that the data set gives with it, in its order.
         grades: id of a graded passage -> how well it answers, from 1 (wrong) on; empty without grades.
@@ -52,8 +50,6 @@ class Question:
     gold: tuple[GoldSentence, ...]
     type: str
     answers: tuple[str, ...] = ()
-    evidences: tuple[tuple[str, str, str], ...] = ()
-    page: str = ""
     hops: tuple[ReasoningHop, ...] = ()
     context: tuple[str, ...] = ()
     grades: Mapping[str, float] = field(default_factory=dict, hash=False)
@@ -289,9 +285,8 @@ def _paraphrases(
 
 def _passage(where: str, row: dict[str, Any]) -> dict[str, Any]:
     metadata = dict(_metadata(where, row))
-    sentences = metadata.pop("sentences", None)
-    if sentences is not None and not (isinstance(sentences, list) and all(isinstance(s, str) for s in sentences)):
-        raise DatasetError(f"{where}: metadata.sentences must be a list of strings.")
+    sentences = _list_strings(where, metadata, "sentences")
+    metadata.pop("sentences", None)
     title = row.get("title")
     if title is not None and not isinstance(title, str):
         raise DatasetError(f"{where}: title must be a string.")
@@ -322,37 +317,28 @@ def _question(where: str, row: dict[str, Any], relevant: set[str], known: set[st
         tuple(dict.fromkeys(gold)),
         str(metadata.get("type") or ""),
         _answers(where, metadata),
-        _evidences(where, metadata),
-        str(metadata.get("page") or ""),
         hops(where, metadata),
         _context(where, metadata, known),
     )
 
 
 def _context(where: str, metadata: Mapping[str, Any], known: set[str]) -> tuple[str, ...]:
-    context_ids = metadata.get("context_ids") or []
-    if not (isinstance(context_ids, list) and all(isinstance(one, str) for one in context_ids)):
-        raise DatasetError(f"{where}: metadata.context_ids must be a list of strings.")
+    context_ids = _list_strings(where, metadata, "context_ids")
     missing = [one for one in context_ids if one not in known]
     if missing:
         raise DatasetError(f"{where}: metadata.context_ids names passage {missing[0]!r}, which does not exist.")
     return tuple(dict.fromkeys(context_ids))
 
 
-def _evidences(where: str, metadata: Mapping[str, Any]) -> tuple[tuple[str, str, str], ...]:
-    triples = []
-    for fact in metadata.get("evidences") or []:
-        if not (isinstance(fact, list) and len(fact) == 3 and all(isinstance(part, str) for part in fact)):
-            raise DatasetError(f"{where}: a gold fact is [subject, relation, object], not {fact!r}.")
-        triples.append((fact[0], fact[1], fact[2]))
-    return tuple(triples)
-
-
 def _answers(where: str, metadata: Mapping[str, Any]) -> tuple[str, ...]:
-    answers = metadata.get("answers") or []
-    if not (isinstance(answers, list) and all(isinstance(answer, str) for answer in answers)):
-        raise DatasetError(f"{where}: metadata.answers must be a list of strings.")
-    return tuple(dict.fromkeys(answer for answer in answers if answer.strip()))
+    return tuple(dict.fromkeys(answer for answer in _list_strings(where, metadata, "answers") if answer.strip()))
+
+
+def _list_strings(where: str, metadata: Mapping[str, Any], name: str) -> list[str]:
+    strings = metadata.get(name) or []
+    if not (isinstance(strings, list) and all(isinstance(one, str) for one in strings)):
+        raise DatasetError(f"{where}: metadata.{name} must be a list of strings.")
+    return strings
 
 
 def _expansions(name: str, lines: Iterable[Line], query_ids: set[str]) -> dict[str, tuple[Expansion, ...]]:

@@ -15,7 +15,6 @@ from engram.core.ranking.profiles import DEFAULT
 from engram.providers.language.spacy_pipeline import RULES, pipeline_folder
 from engram.providers.ranking_prior import RankingPriors
 from engram.wings.published.core.paper_profile import PAPER
-from engram_evaluation import verdict_givers
 from engram_evaluation.adapt_protocol import adapt
 from engram_evaluation.clicks_protocol import clicks
 from engram_evaluation.dataset import Dataset
@@ -33,6 +32,7 @@ from engram_evaluation.run_report import IndexingCost, RunReport
 from engram_evaluation.session_protocol import sessions
 from engram_evaluation.thumbs_protocol import thumbs
 from engram_evaluation.unseen_protocol import run_unseen
+from engram_evaluation.verdict_givers import OracleJudge
 
 # Settings that can change a figure.
 ENGINE = ("embedding_model", "embedding_precision", "spacy_model")
@@ -69,7 +69,6 @@ def evaluate(
         raise InvalidRequestError(
             f"{dataset.name} labels no passage as relevant, so --protocol {options.protocol} measures nothing."
         )
-    judge = verdict_givers.choose(options.judge, options.verdicts, services.models.llm)
     engine = {name: getattr(services.settings, name) for name in ENGINE}
     engine["embedding_model"] = (
         services.models.embedder.model
@@ -79,7 +78,7 @@ def evaluate(
         engine["spacy_model"] = RULES  # what is not installed found no names
     engine["ranking_prior"] = [services.models.priors.name, *services.models.priors.fitted]
     asks = options.protocol == "session" and services.models.llm is not None
-    if asks or "llm" in {options.judge, options.stop_rule}:
+    if asks or options.stop_rule == "llm":
         engine["llm_model"] = services.settings.llm_model
     fitted = options.weighted and dataset.name in services.models.priors.fitted
     if fitted:
@@ -93,7 +92,7 @@ def evaluate(
             harness=harness,
             dataset=dataset,
             options=options,
-            judge=judge,
+            judge=OracleJudge(options.verdicts),
             phases=lambda parameters: Phases(folder, parameters),
             begin=lambda label, total: steps(bars, label, total),
             vary=cache(vary),  # several seeds share its connections
@@ -101,16 +100,7 @@ def evaluate(
         )
         phases = _run(run)
     seconds = time.perf_counter() - began
-    report = RunReport(
-        run.dataset,
-        options,
-        engine,
-        phases,
-        seconds,
-        indexing,
-        fitted,
-        tuple(run.drift),
-    )
+    report = RunReport(run.dataset, options, engine, phases, seconds, indexing, fitted, tuple(run.drift))
     write(report, folder)
     return report
 

@@ -165,7 +165,7 @@ class Harness:
     def teach(self, question: Question, arm: QueryArm, judge: Judge) -> tuple[QuestionResult, Receipt | None]:
         """Ask, have it judged, and apply the verdict; what was answered, and what the verdict changed, if any."""
         answer, observation = self.ask(question, arm, read=True)
-        verdict = judge.verdict(self.scope, answer.query_id, question, list_shown_sentences(answer))
+        verdict = judge(self.scope, answer.query_id, question, list_shown_sentences(answer))
         if verdict is None:
             return observation, None
         return observation, self.give(question, verdict)
@@ -173,7 +173,7 @@ class Harness:
     def flood(self, question: Question, arm: QueryArm, judge: Judge, named: Sequence[Principal]) -> None:
         """Ask, and have the same verdict given by each of these."""
         answer, _ = self.ask(question, arm, read=True)
-        verdict = judge.verdict(self.scope, answer.query_id, question, list_shown_sentences(answer))
+        verdict = judge(self.scope, answer.query_id, question, list_shown_sentences(answer))
         if verdict is None:
             return
         scopes = [replace(verdict.scope, principal=principal) for principal in named]

@@ -14,10 +14,10 @@ from engram_evaluation.learning_variations import (
     ATTACKS,
     COMPARED_VARIATIONS,
     FULL,
-    ExpandingJudge,
-    FlippingJudge,
-    HostileJudge,
     Variation,
+    add_expansions,
+    flip_verdicts,
+    oppose,
 )
 from engram_evaluation.protocols import MEMORY_OFF, ProtocolPlan, Run, measure_arm, plan
 from engram_evaluation.retrieval_metrics import score
@@ -84,16 +84,11 @@ def _open_finished_turns(run: Run, way: Variation, name: str, plan_of: ProtocolP
     learned = run.store(
         profile=options.profile,
         variation=variation.parameters(),
-        verdicts=options.verdicts if options.judge == "oracle" else None,
-        judge=options.judge,
+        verdicts=options.verdicts,
         judged=sorted(question.id for question in plan_of.judged),
         measured=measured,
     )
-    unlearned = run.store(
-        profile=options.profile,
-        asking=[variation.ungated],
-        measured=measured,
-    )
+    unlearned = run.store(profile=options.profile, asking=[variation.ungated], measured=measured)
     return _FinishedTurns(learned, unlearned, name, seed)
 
 
@@ -126,8 +121,8 @@ def _measure_turns(run: Run, way: Variation, seed: int) -> list[Phase]:
         run.drift += map(_require_phase, drift.values())
         return list(map(_require_phase, phases_by_group.values()))
     harness = build_harness(run, variation)
-    honest = ExpandingJudge(run.judge, run.dataset.expansions) if variation.expanded else run.judge
-    judge: Judge = honest
+    honest = add_expansions(run.judge, run.dataset.expansions) if variation.expanded else run.judge
+    judge = honest
     # Learned state is rebuilt from its first verdict: what is left in the collection may be another run's.
     harness.reset()
     for turn in range(max(missing) + 1):
@@ -137,7 +132,7 @@ def _measure_turns(run: Run, way: Variation, seed: int) -> list[Phase]:
             attack(run, harness, plan_of.judged, arm, f"{label}: hostile verdicts", variation)
         elif turn:
             if variation.flipped:
-                judge = FlippingJudge(honest, variation.flipped, f"{seed}/{turn}")
+                judge = flip_verdicts(honest, variation.flipped, f"{seed}/{turn}")
             _teach(run, harness, judge, plan_of.judged, arm, f"{label}: verdicts", f"{seed}/{turn}")
             if variation.expanded:
                 published_of(harness.services).evolve.evolve(harness.scope)
@@ -157,13 +152,7 @@ def _measure_turns(run: Run, way: Variation, seed: int) -> list[Phase]:
 
 
 def _teach(
-    run: Run,
-    harness: Harness,
-    judge: Judge,
-    judged: Sequence[Question],
-    arm: QueryArm,
-    label: str,
-    order: str,
+    run: Run, harness: Harness, judge: Judge, judged: Sequence[Question], arm: QueryArm, label: str, order: str
 ) -> None:
     """One turn: every judged question is asked and judged once, in an order of its own."""
     step = run.begin(label, len(judged))
@@ -179,7 +168,7 @@ def _attack(
 
     They are asked with memory off: what recall has no say in is free to teach the ranking.
     """
-    step, hostile = run.begin(label, ATTACKS), HostileJudge(run.judge)
+    step, hostile = run.begin(label, ATTACKS), oppose(run.judge)
     for question in islice(cycle(judged), ATTACKS):
         harness.teach(question, replace(arm, memory="off"), hostile)
         step()
@@ -189,7 +178,7 @@ def _flood(
     run: Run, harness: Harness, judged: Sequence[Question], arm: QueryArm, label: str, way: Variation
 ) -> None:
     """Each judged question is asked once, and all new names contradict its answer."""
-    step, hostile = run.begin(label, len(judged)), HostileJudge(run.judge)
+    step, hostile = run.begin(label, len(judged)), oppose(run.judge)
     named = [
         Principal(f"sybil-{n}", LOCAL.tenant, judges_as=f"sybil-{n}", trusted=way.trusted)
         for n in range(way.sybils)

@@ -1,7 +1,7 @@
 """Variations of ``levels``, ``noise`` and ``hostile``: learning with parts left out, and judges that err."""
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 from uuid import UUID
@@ -33,7 +33,7 @@ class Variation:
         flipped: the share of verdicts that say the opposite.
         ungated: what is learned counts in full, however uncertain it is.
         ungated_keys: a verdict's expansions are credited whether or not they were validated.
-        attacked: after the last turn comes a hostile judge, who says the opposite of all (``HostileJudge``).
+        attacked: after the last turn comes a hostile judge, who says the opposite of all (``oppose``).
         uncapped: no cap holds a judge back.
         sybils: so many hostile judges of new names contradict each judged question, in place of the one.
         trusted: these names count in full, as if each were trusted.
@@ -62,10 +62,7 @@ class Variation:
 
 FULL = Variation("full")
 UNGATED_TUNING = Variation("tuned, gate off", ungated_tuning=True)
-LEVELS = {
-    "question memory": frozenset({"recall"}),
-    "sentence memories": frozenset({"task", "time"}),
-}
+LEVELS = {"question memory": frozenset({"recall"}), "sentence memories": frozenset({"task", "time"})}
 """Level -> the scopes that verdicts teach of it, but for passage keys, which verdicts with expansions teach."""
 PASSAGE_KEYS = "passage keys"
 RULES = (
@@ -103,10 +100,7 @@ HOSTILE = (
     Variation(f"{SYBILS} trusted judges", attacked=True, sybils=SYBILS, trusted=True),
     Variation(f"{SYBILS} judges without caps", attacked=True, sybils=SYBILS, trusted=True, uncapped=True),
 )
-COMPARED_VARIATIONS = {
-    "noise": NOISE,
-    "hostile": HOSTILE,
-}
+COMPARED_VARIATIONS = {"noise": NOISE, "hostile": HOSTILE}
 """Protocol -> the ways to learn that it compares, whatever the data set."""
 
 
@@ -136,24 +130,14 @@ def list_variations(protocol: str, profile: Profile, *, has_expansions: bool) ->
     return tuple(variations.values())
 
 
-class FlippingJudge:
-    """Says the opposite of another judge in a share of its verdicts, the same ones whenever it is asked again.
+def flip_verdicts(judge: Judge, share: float, seed: str) -> Judge:
+    """A judge who says the opposite of another in a share of the verdicts, the same ones whenever asked again.
 
     A flipped verdict rejects what helped and supports what else was shown.
     """
 
-    def __init__(self, judge: Judge, share: float, seed: str) -> None:
-        self._judge = judge
-        self._share = share
-        self._seed = seed
-
-    def verdict(
-        self, scope: Scope, query_id: UUID, question: Question, sentences: Sequence[ShownSentence]
-    ) -> Verdict | None:
-        """The verdict, or None where the other judge has none."""
-        verdict = self._judge.verdict(scope, query_id, question, sentences)
-        honest = random.Random(f"{self._seed}/{question.id}").random() >= self._share  # noqa: S311 - repeatable, not secret
-        if verdict is None or honest:
+    def flip(verdict: Verdict, question: Question, sentences: Sequence[ShownSentence]) -> Verdict:
+        if random.Random(f"{seed}/{question.id}").random() >= share:  # noqa: S311 - repeatable, not secret
             return verdict
         if verdict.supporting_passages:
             return _invert_verdict(verdict, sentences)
@@ -167,6 +151,8 @@ class FlippingJudge:
         ]
         return replace(verdict, supporting=wrong, rejected=verdict.supporting)
 
+    return _change_verdicts(judge, flip)
+
 
 def _invert_verdict(verdict: Verdict, sentences: Sequence[ShownSentence]) -> Verdict:
     """Invert a verdict by passages: the shown ones are rejected, the other selected sentences supported."""
@@ -176,31 +162,28 @@ def _invert_verdict(verdict: Verdict, sentences: Sequence[ShownSentence]) -> Ver
     return replace(verdict, supporting_passages=sorted(wrong), rejected=rejected)
 
 
-class ExpandingJudge:
-    """Says what another judge says, and adds the expansions that the data set has of the question."""
+def add_expansions(judge: Judge, expansions: Mapping[str, Sequence[Expansion]]) -> Judge:
+    """A judge who says what another says, and adds the expansions that the data set has of the question."""
+    return _change_verdicts(
+        judge, lambda verdict, question, _: replace(verdict, expansions=tuple(expansions.get(question.id, ())))
+    )
 
-    def __init__(self, judge: Judge, expansions: Mapping[str, Sequence[Expansion]]) -> None:
-        self._judge = judge
-        self._expansions = expansions
 
-    def verdict(
-        self, scope: Scope, query_id: UUID, question: Question, sentences: Sequence[ShownSentence]
+def oppose(judge: Judge) -> Judge:
+    """A judge who says the opposite of another, always, under a name of its own."""
+    opposite = flip_verdicts(judge, 1.0, "")
+    return _change_verdicts(opposite, lambda verdict, *_: replace(verdict, judge="hostile"))
+
+
+def _change_verdicts(
+    judge: Judge, change: Callable[[Verdict, Question, Sequence[ShownSentence]], Verdict]
+) -> Judge:
+    """A judge whose verdicts are another's after a change."""
+
+    def give(
+        scope: Scope, query_id: UUID, question: Question, sentences: Sequence[ShownSentence]
     ) -> Verdict | None:
-        """The verdict, or None where the other judge has none."""
-        verdict = self._judge.verdict(scope, query_id, question, sentences)
-        units = tuple(self._expansions.get(question.id, ()))
-        return replace(verdict, expansions=units) if verdict and units else verdict
+        verdict = judge(scope, query_id, question, sentences)
+        return None if verdict is None else change(verdict, question, sentences)
 
-
-class HostileJudge:
-    """Says the opposite of another judge, always, under a name of its own."""
-
-    def __init__(self, judge: Judge) -> None:
-        self._opposite = FlippingJudge(judge, 1.0, "")
-
-    def verdict(
-        self, scope: Scope, query_id: UUID, question: Question, sentences: Sequence[ShownSentence]
-    ) -> Verdict | None:
-        """The verdict, or None where the other judge has none."""
-        verdict = self._opposite.verdict(scope, query_id, question, sentences)
-        return None if verdict is None else replace(verdict, judge="hostile")
+    return give

@@ -88,10 +88,7 @@ def format_ranking(
 
 
 def _format_prior(prior: WeightBelief) -> dict[str, Any]:
-    return {
-        "mean": _round_numbers(prior.mean),
-        "precision": [_round_numbers(row) for row in prior.precision],
-    }
+    return {"mean": _round_numbers(prior.mean), "precision": [_round_numbers(row) for row in prior.precision]}
 
 
 def format_stop(weights: StopWeights) -> dict[str, Any]:

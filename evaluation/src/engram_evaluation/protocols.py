@@ -14,10 +14,8 @@ from engram_evaluation.harness import EvaluatedServices, Harness, QueryArm
 from engram_evaluation.learning_variations import Variation
 from engram_evaluation.retrieval_metrics import QuestionResult, score
 from engram_evaluation.run_options import Options
+from engram_evaluation.run_progress import Begin
 from engram_evaluation.verdict_givers import Judge
-
-Begin = Callable[[str, int], Callable[[], None]]
-"""Announces a stretch of so many steps; what it returns is called after each."""
 
 JUDGED_GROUP = "judged questions"
 PARAPHRASES = "their paraphrases"

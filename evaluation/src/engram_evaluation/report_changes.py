@@ -17,10 +17,7 @@ COUNTED = {"needs": needs_table.CHANGE_METRICS, "unseen": unseen_table.CHANGE_ME
 
 
 def list_changes(
-    options: Options,
-    phases: Sequence[Phase],
-    drift: Sequence[Phase],
-    paraphrases: Mapping[str, Sequence[Question]],
+    options: Options, phases: Sequence[Phase], drift: Sequence[Phase], paraphrases: Mapping[str, Sequence[Question]]
 ) -> list[GroupChange]:
     """List the change of each group from before the first to after the last turn.
 

@@ -8,10 +8,9 @@ from engram.context.errors import InvalidRequestError
 from engram.core.passage_keys.key_text import KeyBuilding
 from engram.core.ranking.profiles import ProfileName
 from engram.services.question.query import HopStopRule, Strategy
-from engram.wings.sessions.core.tree_search import SearchLimits
 from engram.wings.sessions.services.tree_options import Part
 from engram_evaluation.retrieval_metrics import DEPTH
-from engram_evaluation.verdict_givers import JudgeName, Verdicts
+from engram_evaluation.verdict_givers import Verdicts
 
 Protocol = Literal[
     "cold",
@@ -42,7 +41,7 @@ STOP_NAMES: tuple[StopName, ...] = ("planner", "rounds")
 PARTS: tuple[Part, ...] = get_args(Part)
 RETRIEVERS: tuple[Strategy, ...] = ("dense", "lexical", "hybrid", "graph")
 FRACTIONS = (0.3, 0.5, 0.8)
-LEARNING_OPTIONS = {"profile", "turns", "at", "verdicts", "judge", "freeze"}
+LEARNING_OPTIONS = {"profile", "turns", "at", "verdicts", "freeze"}
 """Options of turns of verdicts on sentences."""
 ADAPTING = {"fractions", "retrievers", "ways", "key_building"}
 """Options of ``adapt``."""
@@ -56,31 +55,17 @@ REASONING = {
     "paraphrased",
     "stops",
     "at_least",
-    "rollouts",
-    "depth",
 }
 """Options of ``session``."""
-TURNLESS = {
-    "cold",
-    "clicks",
-    "thumbs",
-    "adapt",
-    "human",
-    "needs",
-    "unseen",
-    "absent",
-    "session",
-}
-"""Protocols without turns of verdicts."""
-TURNS: tuple[Protocol, ...] = tuple(one for one in PROTOCOLS if one not in TURNLESS)
+TURNS: tuple[Protocol, ...] = ("similar", "different", "levels", "noise", "hostile")
 """Protocols that measure groups of questions before and after turns of verdicts."""
 FOREIGN: Mapping[str, set[str]] = {
     "adapt": LEARNING_OPTIONS | REASONING,
-    "clicks": ADAPTING | REASONING | {"turns", "at", "verdicts", "judge"},
-    "thumbs": ADAPTING | REASONING | {"turns", "at", "verdicts", "judge"},
-    "human": ADAPTING | REASONING | {"turns", "at", "verdicts", "judge"},
-    "needs": ADAPTING | REASONING | {"turns", "at", "verdicts", "judge", "freeze"},
-    "unseen": ADAPTING | REASONING | {"turns", "at", "verdicts", "judge", "freeze"},
+    "clicks": ADAPTING | REASONING | {"turns", "at", "verdicts"},
+    "thumbs": ADAPTING | REASONING | {"turns", "at", "verdicts"},
+    "human": ADAPTING | REASONING | {"turns", "at", "verdicts"},
+    "needs": ADAPTING | REASONING | {"turns", "at", "verdicts", "freeze"},
+    "unseen": ADAPTING | REASONING | {"turns", "at", "verdicts", "freeze"},
     "absent": ADAPTING | LEARNING_OPTIONS | REASONING | {"stop_rule"},
     "session": ADAPTING | LEARNING_OPTIONS - {"profile"} | {"stop_rule"},
     **dict.fromkeys(TURNS, ADAPTING | REASONING),
@@ -90,7 +75,6 @@ REWORDING_PROTOCOLS: tuple[Protocol, ...] = ("session", *(one for one in TURNS i
 """Protocols that ask questions again in other words."""
 ROUNDS = 3
 LLM_CALLS = 100
-ROLLOUTS, TREE_DEPTH = SearchLimits().rollouts, SearchLimits().depth
 TOP_K = 5
 
 
@@ -133,7 +117,6 @@ class Options:
         turns: rounds of verdicts.
         at: turns after which is measured, besides before the first and after the last; none: each.
         verdicts: whether the oracle names missed evidence.
-        judge: the data set's gold sentences or a language model.
         seeds: orders of verdicts; figures are means over them.
         limit: questions judged (``cold``, ``absent``: asked, ``clicks``, ``thumbs``: arrivals,
             ``human``: rated ones, and others) at most; None: the protocol's own number.
@@ -148,7 +131,6 @@ class Options:
         planners: of sessions that are measured side by side; ``session`` only, as all below.
         rounds: of a session at most.
         llm_calls: of a session at most.
-        rollouts, depth: of planner "tree" at most (State-Aware RAG, Fig. 4).
         oracle_errors: how often an oracle errs that takes the place of the configured endpoint, in [0, 1]; None for
             that endpoint, or none.
         without: parts of sessions that are left out, one at a time.
@@ -165,7 +147,6 @@ class Options:
     turns: int = 1
     at: tuple[int, ...] = ()
     verdicts: Verdicts = "full"
-    judge: JudgeName = "oracle"
     seeds: tuple[int, ...] = (0,)
     limit: int | None = None
     stop_rule: HopStopRule | None = None
@@ -179,8 +160,6 @@ class Options:
     planners: tuple[PlannerName, ...] = ("pool",)
     rounds: int = ROUNDS
     llm_calls: int = LLM_CALLS
-    rollouts: int = ROLLOUTS
-    depth: int = TREE_DEPTH
     oracle_errors: float | None = None
     without: tuple[Part, ...] = ()
     translations: tuple[str, ...] = ()
@@ -194,7 +173,6 @@ class Options:
             "protocol": PROTOCOLS,
             "profile": ("paper", "default"),
             "verdicts": ("full", "returned"),
-            "judge": ("oracle", "llm"),
             "stop_rule": get_args(HopStopRule),
             "key_building": get_args(KeyBuilding),
         }
@@ -239,12 +217,8 @@ class Options:
     def _check_reasoning(self) -> None:
         if self.stop_rule == "learned" and self.profile == "paper":
             raise InvalidRequestError("--stop-rule learned means nothing to --profile paper: no features rank.")
-        if min(self.rounds, self.llm_calls, self.at_least, self.rollouts, self.depth) < 1:
-            raise InvalidRequestError(
-                "--rounds, --llm-calls, --at-least, --rollouts and --depth must be at least 1."
-            )
-        if (self.rollouts, self.depth) != (ROLLOUTS, TREE_DEPTH) and "tree" not in self.planners:
-            raise InvalidRequestError("--rollouts and --depth mean something to --planners tree only.")
+        if min(self.rounds, self.llm_calls, self.at_least) < 1:
+            raise InvalidRequestError("--rounds, --llm-calls and --at-least must be at least 1.")
         if self.protocol == "session" and len(self.seeds) > 1:
             raise InvalidRequestError(
                 "--seed is given once with --protocol session: it decides how an oracle errs."
@@ -297,10 +271,10 @@ class Options:
         words = ["engram", "evaluate", dataset, "--protocol", self.protocol]
         if self.protocol not in {"cold", "adapt", "absent"}:
             words += ["--profile", self.profile]
-        if self.protocol not in TURNLESS:
+        if self.protocol in TURNS:
             words += ["--turns", str(self.turns)]
             words += ["--at", ",".join(map(str, self.at))] if self.at else []
-            words += ["--verdicts", self.verdicts] if self.judge == "oracle" else ["--judge", self.judge]
+            words += ["--verdicts", self.verdicts]
         if self.top_k != TOP_K:
             words += ["--top-k", str(self.top_k)]
         if self.protocol != "cold":
@@ -334,14 +308,7 @@ class Options:
             words += ["--planners", ",".join(self.planners)]
         if self.stops != STOP_NAMES:
             words += ["--stops", ",".join(self.stops)]
-        numbers = (
-            ("rounds", ROUNDS),
-            ("llm_calls", LLM_CALLS),
-            ("rollouts", ROLLOUTS),
-            ("depth", TREE_DEPTH),
-            ("oracle_errors", None),
-            ("at_least", 1),
-        )
+        numbers = (("rounds", ROUNDS), ("llm_calls", LLM_CALLS), ("oracle_errors", None), ("at_least", 1))
         for name, default in numbers:
             if getattr(self, name) != default:
                 words += [_option(name), f"{getattr(self, name):g}"]
@@ -351,7 +318,7 @@ class Options:
     def slug(self, dataset: str) -> str:
         """A file name that runs with other options do not share."""
         words = self.command(dataset).removeprefix("engram evaluate ").replace("--", "").split()
-        slug_words = (word for word in words if word not in {"protocol", "profile", "verdicts", "judge"})
+        slug_words = (word for word in words if word not in {"protocol", "profile", "verdicts"})
         return "-".join(slug_words).replace("/", "-").replace(",", "-").removesuffix(".json")
 
     def as_json(self) -> dict[str, Any]:

@@ -13,6 +13,9 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+Begin = Callable[[str, int], Callable[[], None]]
+"""Announces a stretch of so many steps; what it returns is called after each."""
+
 
 @contextmanager
 def progress(console: Console) -> Iterator[Progress]:

@@ -10,11 +10,7 @@ from rich.table import Table
 
 from engram import __version__
 from engram.providers.embedder.model_folder import DEFAULT_MODEL
-from engram_evaluation import (
-    adapt_table,
-    change_table,
-    robustness,
-)
+from engram_evaluation import adapt_table, change_table, robustness
 from engram_evaluation.change_table import GroupChange
 from engram_evaluation.dataset import Dataset
 from engram_evaluation.finished_phases import Phase, code_fingerprint
@@ -34,7 +30,7 @@ from engram_evaluation.report_table import (
     terminal_table,
 )
 from engram_evaluation.retrieval_metrics import summary
-from engram_evaluation.run_options import Options
+from engram_evaluation.run_options import TURNS, Options
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +215,7 @@ class RunReport:
 
     def _metric(self) -> str:
         """Return the metric that types of questions are compared by."""
-        return {"answers": "f1", "session": "all@5"}.get(self.options.protocol, "recall@5")
+        return "all@5" if self.options.protocol == "session" else "recall@5"
 
     def _list_headings(self) -> list[str]:
         """Headings of the main table."""
@@ -264,12 +260,7 @@ class RunReport:
             remarks.append(f"{len(self.dataset.ratings):,} rated, {bare:,} of them besides these.")
         if self.dataset.unlabelled and self.options.protocol != "human":
             remarks.append(f"{len(self.dataset.unlabelled)} queries without a relevant passage were left out.")
-        if (
-            self._count_without_gold()
-            and self.options.protocol
-            not in {"cold", "clicks", "thumbs", "adapt", "human", "needs", "unseen", "answers", "session"}
-            and self.options.judge == "oracle"
-        ):
+        if self._count_without_gold() and self.options.protocol in TURNS:
             remarks.append(self._describe_oracle())
         if self.indexing is not None:
             remarks.append(self.indexing.remark())

@@ -34,7 +34,7 @@ from engram_evaluation.retrieval_metrics import (
     is_match,
     score,
 )
-from engram_evaluation.run_options import PARTS, Options, PlannerName, StopName
+from engram_evaluation.run_options import PARTS, PlannerName, StopName
 
 GROUP = "all questions"
 QUERY = "query"
@@ -145,11 +145,7 @@ def sessions(run: Run) -> list[Phase]:
     )
     phases = [_phase(run, QUERY, questions, {}, lambda question: _ask_once(run, question, SHOWN_PASSAGES))]
     for arm in compared:
-        parameters = (
-            asdict(arm)
-            | {"rounds": options.rounds, "llm_calls": options.llm_calls}
-            | ({"rollouts": options.rollouts, "depth": options.depth} if arm.planner == "tree" else {})
-        )
+        parameters = asdict(arm) | {"rounds": options.rounds, "llm_calls": options.llm_calls}
         phase = _phase(run, arm.name, questions, parameters, partial(_session, run, arm))
         phases.append(phase)
         if arm.options is not None:  # beside the whole planner there is one query as wide already
@@ -242,12 +238,6 @@ def _ask_once(run: Run, question: Question, top_k: int) -> QuestionScores:
     return replace(_score_question(question, ranking, pool, draft, values, ms), details=failure)
 
 
-def _planner_options(arm: SessionArm, options: Options) -> Mapping[str, Any] | None:
-    """The options of an arm's planner: what is left out, and how far a tree goes."""
-    tree = {"rollouts": options.rollouts, "depth": options.depth} if arm.planner == "tree" else {}
-    return {**(arm.options or {}), **tree} or None
-
-
 def _session(run: Run, arm: SessionArm, question: Question) -> QuestionScores:
     service, scope, options = sessions_of(run.harness.services).sessions, run.harness.scope, run.options
     llm_calls = options.llm_calls if arm.llm else 0
@@ -259,7 +249,7 @@ def _session(run: Run, arm: SessionArm, question: Question) -> QuestionScores:
             arm=None if arm.planner == RFM_RAG else {"memory": "off", "profile": options.profile},
             stop=arm.stop,
             answer=arm.llm,
-            options=_planner_options(arm, options),
+            options=arm.options,
         ),
         budget=Budget(
             TURNS if arm.planner == "agent" else options.rounds,

@@ -19,8 +19,8 @@ from engram.wings.sessions.services.session_views import SessionView
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.harness import Harness
 from engram_evaluation.logistic_fit import fit_logistic
+from engram_evaluation.run_progress import Begin
 from engram_evaluation.sufficiency_measure import auc
-from engram_evaluation.weight_fit import Steps
 
 RIDGE = 0.003
 """Of the standardised features."""
@@ -35,11 +35,7 @@ PLANNERS: Mapping[Unit, str] = {"sessions": "pool", "rfm-rag": RFM_RAG}
 
 
 def fit_stop(
-    corpora: Sequence[tuple[Harness, Dataset]],
-    limit: int | None,
-    steps: Steps,
-    *,
-    unit: Unit = "sessions",
+    corpora: Sequence[tuple[Harness, Dataset]], limit: int | None, begin: Begin, *, unit: Unit = "sessions"
 ) -> tuple[Floats, Floats | None]:
     """The classifier's weights, (3,), each corpus counting the same, and those of a round, (5,).
 
@@ -57,7 +53,7 @@ def fit_stop(
     samples = []
     for harness, dataset in corpora:
         questions = list(dataset.questions)[:limit]
-        tick = steps(f"{dataset.name}: {unit}", len(questions))
+        tick = begin(f"{dataset.name}: {unit}", len(questions))
         samples.append(pools(harness, questions, tick, planner=PLANNERS[unit]))
     size = len(feedback_stop.STOP_FEATURES)  # those of a round begin with the classifier's
     of_pools = [(rows[:, :size], suffices) for rows, suffices in samples]

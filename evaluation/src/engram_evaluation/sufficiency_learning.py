@@ -19,8 +19,8 @@ from engram.core.ranking.weight_beliefs import Floats, WeightBelief, WeightEvide
 from engram.providers.ranking_prior import RankingPrior
 from engram_evaluation.dataset import Dataset
 from engram_evaluation.harness import Harness
+from engram_evaluation.run_progress import Begin
 from engram_evaluation.sufficiency_measure import (
-    Begin,
     SufficiencyPrediction,
     auc,
     calibration_error,

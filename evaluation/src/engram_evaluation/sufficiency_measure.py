@@ -7,7 +7,7 @@ one that the corpus cannot answer.
 import random
 import statistics
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -20,6 +20,7 @@ from engram.services.question.query import HopStopRule, Memory, Query
 from engram.services.question.search import RetrievalResult
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.harness import Harness, QueryArm
+from engram_evaluation.run_progress import Begin
 from engram_evaluation.verdict_givers import Judge
 from engram_evaluation.weight_fit import holds_all_relevant
 
@@ -30,9 +31,6 @@ CALIBRATION_DRAWS = 100
 RULES: tuple[HopStopRule, ...] = ("none", "coverage", "learned")
 COMPARED_RULES = ("coverage", "learned")
 """Rules whose word on the same answers is compared."""
-
-Begin = Callable[[str, int], Callable[[], None]]
-"""Announces a stretch of so many steps; what it returns is called after each."""
 
 
 @dataclass(frozen=True, slots=True)

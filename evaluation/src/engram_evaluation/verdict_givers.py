@@ -1,19 +1,16 @@
-"""Givers of verdicts: the data set's gold sentences or passages, or a language model."""
+"""Giver of verdicts: the data set's gold sentences or passages."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 from uuid import UUID
 
-from engram.context.errors import LlmNotConfiguredError
-from engram.providers.llm import Llm
 from engram.services.auth.scope import Scope
 from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram_evaluation.dataset import GoldSentence, Question
 from engram_evaluation.retrieval_metrics import is_match
 
 Verdicts = Literal["full", "returned"]
-JudgeName = Literal["oracle", "llm"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +28,8 @@ class ShownSentence:
         return GoldSentence(self.passage_id, self.text)
 
 
-class Judge(Protocol):
-    """Says which sentences of an answered question helped."""
-
-    def verdict(
-        self, scope: Scope, query_id: UUID, question: Question, sentences: Sequence[ShownSentence]
-    ) -> Verdict | None:
-        """The verdict, or None where this judge has none."""
-        ...
+Judge = Callable[[Scope, UUID, Question, Sequence[ShownSentence]], Verdict | None]
+"""Says which sentences of an answered query helped; None where it has no verdict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +45,7 @@ class OracleJudge:
 
     verdicts: Verdicts
 
-    def verdict(
+    def __call__(
         self, scope: Scope, query_id: UUID, question: Question, sentences: Sequence[ShownSentence]
     ) -> Verdict | None:
         """The verdict; None for a question with neither, of which the oracle knows nothing."""
@@ -96,47 +87,3 @@ class OracleJudge:
             retrieval_success=bool(helped),
             judge="oracle",
         )
-
-
-@dataclass(frozen=True, slots=True)
-class LlmJudge:
-    """A language model that reads the selected sentences, with the prompt that ``engram judge`` uses."""
-
-    llm: Llm
-
-    def verdict(
-        self, scope: Scope, query_id: UUID, question: Question, sentences: Sequence[ShownSentence]
-    ) -> Verdict | None:
-        """The verdict; None if nothing was selected.
-
-        Raises:
-            LlmError: the endpoint failed.
-        """
-        selected = [(s.sentence_id, s.text) for s in sentences if s.selected]
-        if not selected:
-            return None
-        judgement = self.llm.judge_support(question.text, selected)
-        rejected = [key for key in judgement.judged if key not in judgement.supporting]
-        return Verdict(
-            query_id=query_id,
-            scope=scope,
-            supporting=[NamedSentence(key) for key in judgement.supporting],
-            rejected=[NamedSentence(key) for key in rejected],
-            partial=True,
-            retrieval_success=bool(judgement.supporting),
-            judge="llm",
-            confidence=1.0 if judgement.confidence is None else max(0.01, judgement.confidence),
-        )
-
-
-def choose(name: JudgeName, verdicts: Verdicts, llm: Llm | None) -> Judge:
-    """The judge of this name.
-
-    Raises:
-        LlmNotConfiguredError: the LLM judge is wanted and no endpoint is configured.
-    """
-    if name == "oracle":
-        return OracleJudge(verdicts)
-    if llm is None:
-        raise LlmNotConfiguredError("--judge llm needs ENGRAM_LLM_BASE_URL to be set.")
-    return LlmJudge(llm)

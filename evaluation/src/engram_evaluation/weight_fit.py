@@ -12,10 +12,7 @@ from engram.core.ranking import sufficiency
 from engram.core.ranking.corpus_kind import CorpusKind
 from engram.core.ranking.passage_scores import BASE_FEATURES
 from engram.core.ranking.weight_beliefs import WeightBelief
-from engram.providers.ranking_prior import (
-    RankingPrior,
-    RankingWeights,
-)
+from engram.providers.ranking_prior import RankingPrior, RankingWeights
 from engram.services.question.query import Query
 from engram_evaluation.absent_evidence import build_maskable_corpus
 from engram_evaluation.dataset import Dataset
@@ -23,6 +20,7 @@ from engram_evaluation.harness import Harness
 from engram_evaluation.logistic_fit import calibrate, expect_features, find_lowest_level, fit_logistic, loosen_prior
 from engram_evaluation.prior_files import build_general_priors, build_neutral_prior, format_ranking
 from engram_evaluation.ranking_fit import FittedQuestion, fit
+from engram_evaluation.run_progress import Begin
 
 QUESTIONS = 600
 """Questions of a data set that weights are fitted to, at most."""
@@ -59,16 +57,12 @@ def judge_questions(
     return questions
 
 
-Steps = Callable[[str, int], Callable[[], None]]
-"""Given what is counted and how many there are: told of each one done."""
-
-
 Corpora = Sequence[tuple[Harness, Dataset]]
 
 
 def fit_kinds(
     corpora: Corpora,
-    steps: Steps,
+    begin: Begin,
     start: Mapping[CorpusKind, Mapping[str, Any]],
     ranking: Mapping[CorpusKind, RankingWeights] | None = None,
 ) -> dict[str, Any]:
@@ -86,7 +80,7 @@ def fit_kinds(
     for kind, other in start.items():
         own = [pair for pair in corpora if pair[0].scope.collection.corpus_kind == kind]
         given_weights = None if ranking is None else ranking[kind]
-        weights[kind] = fit_weights(own, steps, given_weights) if own else dict(other)
+        weights[kind] = fit_weights(own, begin, given_weights) if own else dict(other)
     return weights
 
 
@@ -96,11 +90,7 @@ def thin_dataset(dataset: Dataset) -> Dataset:
     return replace(dataset, questions=dataset.questions[::every]) if every > 1 else dataset
 
 
-def fit_weights(
-    corpora: Corpora,
-    steps: Steps,
-    ranking: RankingWeights | None = None,
-) -> dict[str, Any]:
+def fit_weights(corpora: Corpora, begin: Begin, ranking: RankingWeights | None = None) -> dict[str, Any]:
     """Fit all weights that collections of one kind start from, as a file holds them.
 
     Args:
@@ -110,12 +100,12 @@ def fit_weights(
         InvalidRequestError: as ``fit_prior`` and ``fit_sufficiency``.
     """
     names = tuple(dataset.name for _, dataset in corpora)
-    first, both, fitted = ranking or (*fit_looks(corpora, steps), names)
-    enough, level, expected = fit_sufficiency(corpora, first, both, steps)
+    first, both, fitted = ranking or (*fit_looks(corpora, begin), names)
+    enough, level, expected = fit_sufficiency(corpora, first, both, begin)
     return format_ranking(first, both, fitted, enough, level, expected, names)
 
 
-def fit_looks(corpora: Corpora, steps: Steps) -> tuple[NDArray[np.float64], WeightBelief]:
+def fit_looks(corpora: Corpora, begin: Begin) -> tuple[NDArray[np.float64], WeightBelief]:
     """Base weights, (len(BASE_FEATURES),), and a prior over all features; each corpus counts the same.
 
     The questions are asked twice: reranking features depend on whom base weights put into the pool.
@@ -127,7 +117,7 @@ def fit_looks(corpora: Corpora, steps: Steps) -> tuple[NDArray[np.float64], Weig
 
     def judge_by_look(prior: RankingPrior, look: str) -> list[list[FittedQuestion]]:
         return [
-            judge_questions(harness, dataset, prior, steps(f"{dataset.name}: {look} look", len(dataset.questions)))
+            judge_questions(harness, dataset, prior, begin(f"{dataset.name}: {look} look", len(dataset.questions)))
             for harness, dataset in corpora
         ]
 
@@ -141,7 +131,7 @@ def fit_looks(corpora: Corpora, steps: Steps) -> tuple[NDArray[np.float64], Weig
 
 
 def fit_sufficiency(
-    corpora: Corpora, first: NDArray[np.float64], ranking: WeightBelief, steps: Steps
+    corpora: Corpora, first: NDArray[np.float64], ranking: WeightBelief, begin: Begin
 ) -> tuple[WeightBelief, float, NDArray[np.float64]]:
     """A prior of when the first passages hold all the evidence, ranked by these weights, and a level.
 
@@ -160,8 +150,8 @@ def fit_sufficiency(
     present, both = [], []
     for harness, dataset in corpora:
         count = len(dataset.questions)
-        rows, held = collect_answers(harness, dataset, prior, steps(f"{dataset.name}: enough", count))
-        absent, _ = collect_answers(harness, dataset, prior, steps(f"{dataset.name}: absent", count), absent=True)
+        rows, held = collect_answers(harness, dataset, prior, begin(f"{dataset.name}: enough", count))
+        absent, _ = collect_answers(harness, dataset, prior, begin(f"{dataset.name}: absent", count), absent=True)
         present.append((rows, held))
         both.append((np.concatenate([rows, absent]), np.append(held, np.zeros(len(absent), dtype=bool))))
     try:

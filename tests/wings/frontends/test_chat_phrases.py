@@ -2,7 +2,7 @@
 
 import pytest
 
-from engram.wings.frontends.api.chat_phrases import ENGLISH, PHRASES, find_phrases
+from engram.wings.frontends.services.chat_phrases import ENGLISH, PHRASES, find_phrases
 
 QUESTIONS = {
     "de": "Wann endet die Musik?|Wer zahlt?|Was kostet das?|Kontakt Hausmeister|Wie viele Tage Urlaub?",

@@ -10,6 +10,7 @@ from engram.providers.language.language_protocol import (
 )
 from engram.providers.language.lexical_terms import (
     ANALYSER,
+    QuestionTerms,
     content_terms,
     question_terms,
     read_question,
@@ -27,6 +28,7 @@ __all__ = [
     "Language",
     "PassageText",
     "QuestionAnalysis",
+    "QuestionTerms",
     "SentenceAnalysis",
     "Vocabulary",
     "choose_language",

@@ -1,6 +1,7 @@
 """Step 2: plan the query, before the graph is read: names and times, embeddings, and what statements look for."""
 
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -20,6 +21,7 @@ from engram.providers.language import (
     Correction,
     Language,
     QuestionAnalysis,
+    QuestionTerms,
     correct_question,
     normalise_entity,
     question_terms,
@@ -104,6 +106,24 @@ class QueryPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class _ReadQuestion:
+    """Words of a question, as ``QueryPlan`` has them, and its names and time.
+
+    Attributes:
+        text: without typing errors.
+        expansions: words of each expansion -> how often they stand there.
+    """
+
+    text: str
+    corrections: Sequence[Correction]
+    terms: QuestionTerms
+    analysis: QuestionAnalysis
+    constraint: str | None
+    expansions: Sequence[Counter[str]]
+    warnings: tuple[Fallback, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Search:
     """Shared state of the steps of one search while they read one snapshot.
 
@@ -182,69 +202,38 @@ class QueryPlanner:
             LlmNotConfiguredError: ``stop_rule`` is "llm" and no endpoint is configured.
             EmbeddingSpaceMismatchError: the collection's vectors are of another encoder.
         """
-        visible_languages = self.languages.restrict(query.scope.collection)
-        query = replace(query, scope=replace(query.scope, collection=visible_languages))
-        self.encoder.check(query.scope.collection)
-        self.encoder.check_question(query.text, [expansion.text for expansion in query.expansions])
-        query_id, retriever = query.id or create_query_id(), self.retrievers.find(query.profile)
+        query = self._check(query)
+        retriever = self.retrievers.find(query.profile)
         profile = profile or self.retrievers.find_profile(query.profile)
-        features_rank = query.strategy == "graph" and retriever is None
-        self._check_options(query, features_rank=features_rank)
         began = time.perf_counter()
         with stage("analyse"):
-            languages = query.scope.collection.languages
-            question, corrections = self._correct(query) if retriever is None else (query.text, ())
-            read = read_question(question, languages)
-            usual = max(languages, key=lambda code: languages[code], default=None)
-            analysis = QuestionAnalysis((), None)  # without a walk neither names nor times are used
-            if query.strategy == "graph":
-                analysis = self.language.analyse_question(question, read.language or usual)
-            constraint, warnings = self._choose_time(query, question, analysis)
-            expansions = [question_terms(expansion.text, languages) for expansion in query.expansions]
+            read = self._read_question(query)
         analysed = time.perf_counter()
-        # Expansions only where keys are compared by vectors.
-        units = [] if query.strategy == "lexical" else [expansion.text for expansion in query.expansions]
-        times = [constraint] if constraint else []
-        embedded = self._embed_texts(query.scope.collection, [question, *units], times, like)
-        vectors, beside = embedded.vectors
-        # A search by keys alone has nothing else to learn by, so it reads all that keys have.
-        policy = profile.policy if query.strategy == "graph" else replace(profile.policy, evolved_keys=True)
+        embedded = self._embed_texts(query, read, like)
         generation = self._choose_generation(query, question_generation)
-        focus = Focus(
-            query.scope.collection,
-            vectors[0],
-            limits=self.limits,
-            time_vector=beside[-1] if times else None,
-            use_memory=query.memory == "read",
-            policy=policy,
-            filter=compile_filter(query.filter),
-            among=query.among,
-            without=query.without,
-            intervals=tuple(find_time_expressions(constraint)) if constraint and features_rank else (),
-            key_vector=self._embed_for_passages(query, question, generation, vectors[0], vectors[1:]),
-        )
+        focus = self._build_focus(query, read, profile, embedded, generation)
         plan = QueryPlan(
-            query_id=query_id,
+            query_id=query.id or create_query_id(),
             query=query,
-            question=question,
-            corrections=corrections,
+            question=read.text,
+            corrections=read.corrections,
             embedded=embedded,
             profile=profile,
             retriever=retriever,
             focus=focus,
             max_hops=query.max_hops or profile.max_hops,
             stop_rule=query.stop_rule or ("coverage" if query.strategy == "graph" and profile.recalls else "none"),
-            mentions={normalise_entity(mention): mention for mention in analysis.entities},
-            possible={normalise_entity(mention): mention for mention in analysis.possible},
+            mentions={normalise_entity(mention): mention for mention in read.analysis.entities},
+            possible={normalise_entity(mention): mention for mention in read.analysis.possible},
             unknown={},
-            constraint=constraint,
-            language=read.language,
-            terms=bm25.expand_query(read.counts, expansions),
-            reading_share=read.size / max(read.counts.total(), 1),
+            constraint=read.constraint,
+            language=read.terms.language,
+            terms=bm25.expand_query(read.terms.counts, read.expansions),
+            reading_share=read.terms.size / max(read.terms.counts.total(), 1),
             unrelated_cosine=self.encoder.measure_unrelated_cosine(query.scope.collection),
             analyse_ms=milliseconds(began, analysed),
             embed_ms=milliseconds(analysed, time.perf_counter()),
-            warnings=warnings,
+            warnings=read.warnings,
             collapses=profile.collapses if query.collapse_duplicates is None else query.collapse_duplicates,
             question_generation=generation,
         )
@@ -278,9 +267,65 @@ class QueryPlanner:
             embed_ms=plan.embed_ms + milliseconds(began, time.perf_counter()),
         )
 
-    def _embed_texts(
-        self, collection: Collection, questions: Sequence[str], compared: Sequence[str], like: QueryPlan | None
-    ) -> EmbeddedTexts:
+    def _check(self, query: Query) -> Query:
+        """Refuse what cannot be asked; the query with the languages of the passages that its caller sees."""
+        collection = self.languages.restrict(query.scope.collection)
+        self.encoder.check(collection)
+        self.encoder.check_question(query.text, [expansion.text for expansion in query.expansions])
+        self._check_options(query)
+        return replace(query, scope=replace(query.scope, collection=collection))
+
+    def _ranks_by_features(self, query: Query) -> bool:
+        return query.strategy == "graph" and self.retrievers.find(query.profile) is None
+
+    def _read_question(self, query: Query) -> _ReadQuestion:
+        """Correct the question and read its words, names and time."""
+        languages = query.scope.collection.languages
+        is_wing_profile = self.retrievers.find(query.profile) is not None
+        text, corrections = (query.text, ()) if is_wing_profile else self._correct(query)
+        terms = read_question(text, languages)
+        usual = max(languages, key=lambda code: languages[code], default=None)
+        analysis = QuestionAnalysis((), None)  # without a walk neither names nor times are used
+        if query.strategy == "graph":
+            analysis = self.language.analyse_question(text, terms.language or usual)
+        constraint, warnings = self._choose_time(query, text, analysis)
+        expansions = [question_terms(expansion.text, languages) for expansion in query.expansions]
+        return _ReadQuestion(text, corrections, terms, analysis, constraint, expansions, warnings)
+
+    def _build_focus(
+        self,
+        query: Query,
+        read: _ReadQuestion,
+        profile: Profile,
+        embedded: EmbeddedTexts,
+        generation: int | None,
+    ) -> Focus:
+        """What all statements of the query look for, and where."""
+        vectors, beside = embedded.vectors
+        # A search by keys alone has nothing else to learn by, so it reads all that keys have.
+        policy = profile.policy if query.strategy == "graph" else replace(profile.policy, evolved_keys=True)
+        constraint = read.constraint
+        intervals = find_time_expressions(constraint) if constraint and self._ranks_by_features(query) else ()
+        return Focus(
+            query.scope.collection,
+            vectors[0],
+            limits=self.limits,
+            time_vector=beside[-1] if constraint else None,
+            use_memory=query.memory == "read",
+            policy=policy,
+            filter=compile_filter(query.filter),
+            among=query.among,
+            without=query.without,
+            intervals=tuple(intervals),
+            key_vector=self._embed_for_passages(query, read.text, generation, vectors[0], vectors[1:]),
+        )
+
+    def _embed_texts(self, query: Query, read: _ReadQuestion, like: QueryPlan | None) -> EmbeddedTexts:
+        """Embed the question, its expansions and its time, unless ``like`` has the same vectors."""
+        collection = query.scope.collection
+        # Expansions only where keys are compared by vectors.
+        units = [] if query.strategy == "lexical" else [expansion.text for expansion in query.expansions]
+        questions, compared = [read.text, *units], [read.constraint] if read.constraint else []
         key = (collection.encoder, *questions, None, *compared)
         if like is not None and like.embedded.key == key:
             return like.embedded
@@ -343,8 +388,9 @@ class QueryPlanner:
         )
         return replace(plan, focus=replace(plan.focus, among=among))
 
-    def _check_options(self, query: Query, *, features_rank: bool) -> None:
+    def _check_options(self, query: Query) -> None:
         """Refuse options that do not go together."""
+        features_rank = self._ranks_by_features(query)
         if query.strategy != "graph" and (query.max_hops is not None or query.stop_rule is not None):
             raise InvalidRequestError(
                 f"Strategy {query.strategy!r} makes no hops: max_hops and stop_rule go with strategy 'graph'."

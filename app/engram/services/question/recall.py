@@ -32,7 +32,7 @@ RECALL_SENTENCES = 8
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """What verdicts on nearby past questions say of this one.
+    """Verdicts on nearby past questions as evidence for and against passages of this one.
 
     Attributes:
         supports: of the sentences that are recalled, one for each past question that they supported.

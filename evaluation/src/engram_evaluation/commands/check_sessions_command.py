@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from engram.cli.terminal import MEASURE, cli, err, say, say_json, say_table
+from engram.cli.terminal import MEASURE, cli, err, say_json, say_table
 from engram.runtime.local_engine import engine
 from engram_evaluation.commands.dataset_names import load_dataset
 
@@ -18,10 +18,9 @@ def check_sessions(
     sets: Annotated[
         Path, typer.Option(help="Folder of the evaluation sets support_forum and project_docs.")
     ] = Path("evaluation_sets"),
-    details: Annotated[
-        bool, typer.Option("--details", help="Also print each question's end and what its rounds asked.")
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print it as JSON, with what each question's rounds asked.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print all of it as JSON.")] = False,
 ) -> None:
     """Count what sessions gain and lose against one query, and how often they end rightly."""
     from engram.config.settings import Settings
@@ -53,17 +52,6 @@ def check_sessions(
     if as_json:
         say_json(all_of_it(outcomes))
         return
-    if details:
-        for one in outcomes:
-            mark = "right" if one.is_right else "WRONG"
-            evidence_count = len(one.question.evidence)
-            say(f"{one.question.id} ({one.question.half}, {one.question.kind}): {one.question.text}")
-            say(
-                f"    {mark}: {one.stop}; query {one.query}/{evidence_count}, "
-                f"session {one.session}/{evidence_count}, read {one.read}/{evidence_count}"
-            )
-            for text in one.queries[1:]:
-                say(f"    asked: {text}")
     headings = ["", "questions", "gains", "losses", "right stops", "wrong stops"]
     rows = [
         [one.name, *(str(count) for count in (one.questions, one.gains, one.losses, one.right, one.wrong))]

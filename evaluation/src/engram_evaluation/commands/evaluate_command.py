@@ -42,7 +42,6 @@ def evaluate(
         typer.Option(help="Measure after these turns only, as 1,5; before the first and after the last always."),
     ] = "",
     verdicts: Annotated[str, typer.Option(help="full: also names missed evidence; returned: does not.")] = "full",
-    judge: Annotated[str, typer.Option(help="oracle or llm")] = "oracle",
     seed: Annotated[
         list[int] | None,
         typer.Option(help="Order of verdicts (adapt: which questions are judged); several give means."),
@@ -82,17 +81,12 @@ def evaluate(
     key_building: Annotated[
         str, typer.Option(help="adapt: base keys of the title, abstract, keywords or full text.")
     ] = "full",
-    top_k: Annotated[
-        int,
-        typer.Option(help="session: passages of a query."),
-    ] = 5,
+    top_k: Annotated[int, typer.Option(help="session: passages of a query.")] = 5,
     planners: Annotated[
         str, typer.Option(help="session: what decides on rounds, of pool, socratic, tree, agent and rfm-rag.")
     ] = "pool",
     rounds: Annotated[int, typer.Option(help="session: rounds at most.")] = 3,
     llm_calls: Annotated[int, typer.Option(help="session: calls of the language model at most.")] = 100,
-    rollouts: Annotated[int, typer.Option(help="session with planner tree: rollouts at most.")] = 10,
-    depth: Annotated[int, typer.Option(help="session with planner tree: steps of a rollout at most.")] = 5,
     oracle_errors: Annotated[
         float | None,
         typer.Option(
@@ -149,7 +143,6 @@ def evaluate(
         "turns": turns,
         "at": parse_whole_numbers("--at", at),
         "verdicts": verdicts,
-        "judge": judge,
         "seeds": tuple(seed or [0]),
         "limit": limit,
         "stop_rule": stop_rule,
@@ -162,8 +155,6 @@ def evaluate(
         "planners": tuple(planners.split(",")),
         "rounds": rounds,
         "llm_calls": llm_calls,
-        "rollouts": rollouts,
-        "depth": depth,
         "oracle_errors": oracle_errors,
         "without": tuple(without or ()),
         "translations": tuple(folder.resolve().name for folder in translation or ()),

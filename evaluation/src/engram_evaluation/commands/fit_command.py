@@ -21,8 +21,7 @@ def fit(
         "ranking_prior.json"
     ),
     ranking: Annotated[
-        Path | None,
-        typer.Option(help="Keep the ranking weights of this file; fit only when an answer is enough."),
+        Path | None, typer.Option(help="Keep the ranking weights of this file; fit only when an answer is enough.")
     ] = None,
     limit: Annotated[
         int | None,

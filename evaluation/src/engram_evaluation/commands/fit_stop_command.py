@@ -19,15 +19,13 @@ def fit_stop(
     ],
     limit: Annotated[int | None, typer.Option(min=1, help="Questions of each data set; all by default.")] = None,
     unit: Annotated[
-        str,
-        typer.Option(help="Whose pools to learn from after each round: sessions (of planner pool) or rfm-rag."),
+        str, typer.Option(help="Whose pools to learn from after each round: sessions (of planner pool) or rfm-rag.")
     ] = "sessions",
     out: Annotated[Path, typer.Option(help="The file to write, for ENGRAM_SESSIONS_STOP_WEIGHTS.")] = Path(
         "stop_weights.json"
     ),
     check: Annotated[
-        Path | None,
-        typer.Option(help="Another data set: what R-Feedback tells of the rounds of its sessions."),
+        Path | None, typer.Option(help="Another data set: what R-Feedback tells of the rounds of its sessions.")
     ] = None,
 ) -> None:
     """Fit RFM-RAG's stop, by the configured cross-encoder if there is one, and when a pool is enough."""

@@ -12,8 +12,7 @@ from engram.cli.terminal import MEASURE, cli, say
 def report(
     folders: Annotated[list[Path], typer.Argument(help="Folders that `engram evaluate --out` wrote into.")],
     out: Annotated[
-        Path | None,
-        typer.Option(help="The Markdown file to write; without it and --picture it is printed."),
+        Path | None, typer.Option(help="The Markdown file to write; without it and --picture it is printed.")
     ] = None,
     picture: Annotated[
         Path | None, typer.Option(help="The SVG file to write: the charts of protocol unseen.")

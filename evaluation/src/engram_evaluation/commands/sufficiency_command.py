@@ -50,7 +50,7 @@ def sufficiency(
     from engram_evaluation.run_progress import progress, steps, ticks
     from engram_evaluation.sufficiency_learning import lines, measure_drawn
     from engram_evaluation.sufficiency_measure import measure
-    from engram_evaluation.verdict_givers import choose
+    from engram_evaluation.verdict_givers import OracleJudge
 
     verdict_counts = verdicts or [50]
     if draws is None and len(verdict_counts) > 1:
@@ -77,12 +77,11 @@ def sufficiency(
                 limit=limit,
             )
         else:
-            judge = choose("oracle", "full", None)
             measured = measure(
                 harness,
                 loaded,
                 others,
-                judge,
+                OracleJudge("full"),
                 begin,
                 verdicts=verdict_counts[0],
                 seeds=seed or [0],

@@ -11,7 +11,6 @@ from engram.api.schemas import CollectionName, OnBehalfOf, Storable, TraceId, Wa
 from engram.core.text.passage_source import PassageSource
 from engram.services.auth.scope import Scope
 from engram.services.question.query import Fallback, Query
-from engram.wings.frontends.api.chat_phrases import find_phrases
 from engram.wings.frontends.services.chat_answer import ChatAnswer, ChatTurn
 
 MAX_MESSAGES = 500
@@ -216,8 +215,7 @@ class ModelsOut(BaseModel):
 
 def _content(answer: ChatAnswer) -> str:
     """The answer with its sources; without one, what was found or that there is nothing."""
-    worded = answer.worded
-    phrases = find_phrases(answer.question, {passage.language for passage in worded.retrieval.passages})
+    worded, phrases = answer.worded, answer.phrases
     if answer.quotes:
         quotes = "\n".join(f'"{one.text}" [{number}]' for number, one in enumerate(answer.quotes, 1))
         return f"{phrases.quotation}\n\n{quotes}\n\n{_list_sources([one.passage.source for one in answer.quotes])}"

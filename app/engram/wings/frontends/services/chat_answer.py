@@ -18,6 +18,7 @@ from engram.services.question.query import Fallback, Query
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Database
 from engram.wings.frontends.llm.restatement import restate
+from engram.wings.frontends.services.chat_phrases import ChatPhrases, find_phrases
 from engram.wings.frontends.services.long_questions import LongQuestions
 from engram.wings.frontends.services.quotations import Quotation, Quotations, quote
 from engram.wings.frontends.storage import sentence_likeness
@@ -45,12 +46,12 @@ class ChatTurn:
 class ChatAnswer:
     """An answer in a chat.
 
-    ``question``: as it was asked. ``quotes``: what answers where no model was asked, the best first; empty if the
-    collection has no answer. None: a model was asked.
+    ``phrases``: in the language of the question as it was asked. ``quotes``: what answers where no model was asked,
+    the best first; empty if the collection has no answer. None: a model was asked.
     """
 
     worded: WordedAnswer
-    question: str
+    phrases: ChatPhrases
     quotes: Sequence[Quotation] | None = None
 
 
@@ -92,7 +93,7 @@ class ChatService:
         question, not_restated = _restate(self._llm, query.text, earlier)
         worded = self._answers.answer(replace(query, text=question))
         warnings = (*warnings, *shortened, *not_restated, *worded.warnings)
-        return ChatAnswer(replace(worded, warnings=warnings), query.text)
+        return ChatAnswer(replace(worded, warnings=warnings), _find_phrases(query.text, worded.retrieval))
 
     def _quote(self, query: Query, warnings: Warnings) -> ChatAnswer:
         """Quote what answers; nothing where the answer is withheld or the quotes probably do not hold it.
@@ -113,7 +114,7 @@ class ChatService:
         ]
         warnings = (*warnings, *retrieval.warnings)
         worded = WordedAnswer("", bool(quotes), cited, retrieval, warnings)
-        return ChatAnswer(worded, query.text, quotes)
+        return ChatAnswer(worded, _find_phrases(query.text, retrieval), quotes)
 
     def _choose_quotes(self, collection: Collection, retrieval: Answer) -> Quotations:
         sentences = [one.sentence_id for passage in retrieval.passages for one in passage.sentences]
@@ -131,6 +132,10 @@ class ChatService:
             for language in {passage.language for passage in retrieval.passages}
         }
         return quote(retrieval, by_language, similarities, time_constraint(retrieval.query))
+
+
+def _find_phrases(question: str, retrieval: Answer) -> ChatPhrases:
+    return find_phrases(question, {passage.language for passage in retrieval.passages})
 
 
 def _restate(llm: Llm, question: str, earlier: Sequence[ChatTurn]) -> tuple[str, tuple[Fallback, ...]]:
