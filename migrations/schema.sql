@@ -731,11 +731,15 @@ COMMENT ON TABLE question IS 'Questions that verdicts were given for; rows are o
 CREATE TABLE question_memory (
     collection_id BIGINT NOT NULL,
     version UUID NOT NULL,
+    sampled_until BIGINT DEFAULT 0 NOT NULL,
+    changes_left BIGINT DEFAULT 0 NOT NULL,
     question_generation BIGINT DEFAULT 0 NOT NULL,
     CONSTRAINT question_memory_pkey PRIMARY KEY (collection_id)
 );
-COMMENT ON TABLE question_memory IS 'Version of a collection''s question memory: what a process measured of an earlier one is stale.';
-COMMENT ON COLUMN question_memory.version IS 'A new value after each change of questions and their supports.';
+COMMENT ON TABLE question_memory IS 'Version of a collection''s sample of judged questions: what was measured on an earlier one is stale.';
+COMMENT ON COLUMN question_memory.version IS 'A new value whenever the questions are to be sampled anew.';
+COMMENT ON COLUMN question_memory.sampled_until IS 'The newest question that may be sampled.';
+COMMENT ON COLUMN question_memory.changes_left IS 'Questions that verdicts may still change before the questions are sampled anew.';
 COMMENT ON COLUMN question_memory.question_generation IS 'Generation of the question encoder that verdicts taught; 0: the encoder as it is.';
 
 CREATE TABLE question_support (

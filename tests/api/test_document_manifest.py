@@ -92,7 +92,7 @@ def test_a_document_is_in_step_only_once_it_is_written(
     url = send(http, collection, "a.md", "a2", "A is not first any more.")
 
     def cancel(*_: Any) -> None:
-        http.post(url.replace("?", "/cancel?")).raise_for_status()
+        http.post(http.get(url).json()["cancel_url"]).raise_for_status()
 
     with monkeypatch.context() as patches:
         patches.setattr(application.corpus.kinds, "measure_waiting", cancel)  # which follows the preparation

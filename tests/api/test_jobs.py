@@ -59,8 +59,11 @@ def test_jobs_of_all_kinds_are_listed_the_latest_first(
 
 def test_waiting_job_is_cancelled_at_once(http: TestClient, application: Application, curie: str) -> None:
     job = state.stage_passages(application, curie, NEW_PASSAGE)
-    done = cancel(http, curie, job)
+    listed = {one["job_id"]: one["cancel_url"] for one in list_jobs(http, curie)["jobs"]}
+    assert [url for one, url in listed.items() if one != str(job)] == [None], "the first ingest is over"
+    done = http.post(listed[str(job)])
     assert (done.status_code, done.json()["status"], done.json()["waiting"]) == (200, "cancelled", 1)
+    assert done.json()["cancel_url"] is None
     assert done.json()["cancel_requested_at"] == done.json()["finished_at"]
     again = cancel(http, curie, job)
     assert (again.status_code, again.json()) == (200, done.json())
@@ -76,6 +79,7 @@ def test_running_job_is_asked_to_end(http: TestClient, application: Application,
     asked = cancel(http, curie, job)
     assert (asked.status_code, asked.json()["status"], asked.json()["finished_at"]) == (202, "running", None)
     assert asked.json()["cancel_requested_at"] is not None
+    assert asked.json()["cancel_url"] is None, "it was asked for already"
 
     assert runner.carry_out(running, lambda: False)
     shown = http.get(f"/jobs/{job}", params={"collection": curie}).json()

@@ -21,8 +21,9 @@ def test_a_job_is_accepted_followed_and_done(http: TestClient, application: Appl
     accepted = rekey(http, curie, "title")
     assert accepted.status_code == 202
     job_id = UUID(accepted.json()["job_id"])
-    status_url = f"/jobs/{job_id}?collection={curie}"
-    assert accepted.json() == {"job_id": str(job_id), "collection": curie, "status_url": status_url}
+    status_url, cancel_url = (f"/jobs/{job_id}{action}?collection={curie}" for action in ("", "/cancel"))
+    job = {"job_id": str(job_id), "collection": curie, "status_url": status_url, "cancel_url": cancel_url}
+    assert accepted.json() == job
     assert accepted.headers["location"] == status_url
     waiting = http.get(status_url).json()
     assert (waiting["status"], waiting["key_building"], waiting["received"]) == ("queued", "title", 0)

@@ -49,6 +49,8 @@ BAD: dict[bytes, str] = {
     b'{"id": "a"}': "text: ",
     b'{"text": "a"}': "id: ",
     b'{"id": "a", "text": " "}': "text: ",
+    b'{"id": "a", "text": "\\u200b\\ufeff"}': "text: Value error, must not be blank",
+    b'{"id": "' + b"a" * 513 + b'", "text": "b"}': "id: must have at most 512 characters",
     b'{"id": "a", "text": "b", "extra": 1}': "extra: ",
     b'{"id": "a", "text": "b\\u0000"}': "NUL",
     b'{"id": "a", "text": "b\\ud800"}': "not JSON",

@@ -3,13 +3,14 @@
 import itertools
 import subprocess
 import sys
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import httpx
 
@@ -46,6 +47,7 @@ def run(url: str, seed: int, bounds: Bounds, ledger: Ledger, guests: Guests | No
     with _watch_liveness(url, ledger) as worst:
         until = time.monotonic() + bounds.seconds * SHARES["rows"]
         counts["rows"] = rows.run(url, known, seed, until, ledger, PATIENCE_SECONDS, guests)
+        known = fill(url, owner(guests))  # rows delete queries
         counts["bodies"] = bodies(url, known, seed, bounds, ledger, guests)
         counts["sockets"] = raw(url, seed, bounds, ledger)
     counts["liveness_seconds_worst"] = round(max(worst, default=0.0), 3)
@@ -94,9 +96,17 @@ def bodies(
 ) -> int:
     """Send mutated bodies; how many."""
     right = mutations.seeds(known)
-    client = httpx.Client(base_url=url, trust_env=False, timeout=PATIENCE_SECONDS)
+    threads = threading.local()
+
+    def open_client() -> httpx.Client:
+        """Open the thread's own: of a shared one, a thread may close a connection that another reads."""
+        if not hasattr(threads, "client"):
+            opened = httpx.Client(base_url=url, trust_env=False, timeout=PATIENCE_SECONDS)
+            threads.client = stack.enter_context(opened)
+        return cast("httpx.Client", threads.client)
 
     def send(number: int) -> None:
+        client = open_client()
         sent = mutations.mutate(seed, number, right, known)
         guest = None if guests is None else guests.get(number)
         own = {} if guest is None or "authorization" in sent.headers else guest.headers
@@ -121,7 +131,7 @@ def bodies(
             if guests is not None and guest is not None and own == guest.headers:
                 guests.check(guest, where, answer.status_code, answer.content, shown, ledger)
 
-    with client:
+    with ExitStack() as stack:
         return _many(send, AT_ONCE, bounds.bodies, bounds.seconds * SHARES["bodies"])
 
 

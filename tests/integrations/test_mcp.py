@@ -88,7 +88,12 @@ def test_an_agent_remembers_asks_judges_and_asks_again(service: str, collection:
 
 @pytest.mark.parametrize(
     "refused",
-    [{"text": " "}, {"text": "Kept?", "passage_id": "x" * 2000}, {"text": "Kept?", "title": "x" * 100_000}],
+    [
+        {"text": " "},
+        {"text": "\u200b"},
+        {"text": "Kept?", "passage_id": "x" * 2000},
+        {"text": "Kept?", "title": "x" * 100_000},
+    ],
 )
 def test_a_text_that_is_refused_is_not_called_kept(service: str, collection: str, refused: dict[str, str]) -> None:
     async def run_story(agent: Client) -> None:

@@ -1,9 +1,16 @@
 """Documents of passages that not everyone may read."""
 
+import json
+from collections.abc import Callable
 from typing import Any
+from uuid import uuid4
+
+import pytest
 
 from engram.composition.container import Application
+from engram.wings.importing.services.file_tokens import FOLDER
 from tests.readers.conftest import Client, Put
+from tests.support import state
 from tests.support.strict_client import TestClient
 
 QUESTION = {"query": "Where is the plan of the merger?", "top_k": 10}
@@ -122,6 +129,95 @@ def test_who_sees_a_part_of_a_document_changes_nothing_of_the_rest(
     assert staff.patch("/documents/plan.md", json={"source": "new.md"}, **where).status_code == 200
     assert see(staff) == {"new.md#1", "new.md#2"}
     assert admin.delete("/documents/new.md", **where).status_code == 204
+
+
+PLAN = f"{FOLDER}/plan.md"
+OPEN = {"id": f"{PLAN}#1", "text": "The plan of the merger is known to all.", "document": PLAN}
+HIDDEN = {"id": f"{PLAN}#2", "text": "The plan is in the safe.", "document": PLAN, "readers": ["group:hr"]}
+NEW = {"id": f"{PLAN}#1", "text": "A new plan of the merger.", "document": PLAN}
+KNOWN = {"source": PLAN, "folder": FOLDER}
+
+
+def send_json(client: TestClient, collection: str, **how: Any) -> Any:
+    body = {"collection": collection, "documents": [KNOWN | how], "passages": [NEW]}
+    return client.post("/passages", json=body)
+
+
+def send_lines(client: TestClient, collection: str, *documents: dict[str, Any], passage: Any = NEW) -> Any:
+    lines = "".join(f"{json.dumps(line)}\n" for line in (*(documents or [KNOWN]), passage))
+    headers = {"content-type": "application/x-ndjson"}
+    return client.post("/passages", params={"collection": collection}, content=lines, headers=headers)
+
+
+def send_elsewhere(client: TestClient, collection: str) -> Any:
+    return send_json(client, collection, folder="elsewhere")
+
+
+def send_file(client: TestClient, collection: str) -> Any:
+    where = {"name": PLAN, "collection": collection}
+    headers = {"content-type": "application/octet-stream"}
+    return client.post("/documents", params=where, content=NEW["text"].encode(), headers=headers)
+
+
+def send_to_knowledge(client: TestClient, collection: str) -> Any:
+    form = {"metadata": json.dumps({"knowledge_id": collection, "file_hash": "a"})}
+    return client.post("/api/v1/files/", data=form, files={"file": ("plan.md", NEW["text"].encode())})
+
+
+@pytest.mark.parametrize(
+    ("send", "hidden_whole", "status"),
+    [
+        (send_json, False, 409),
+        (send_lines, False, 202),
+        (send_file, False, 409),
+        (send_to_knowledge, False, 409),
+        (send_elsewhere, True, 409),
+        (send_file, True, 409),
+        (send_json, True, None),
+        (send_lines, True, None),
+        (send_to_knowledge, True, None),
+    ],
+)
+def test_who_does_not_see_all_of_a_document_replaces_it_only_from_its_folder(
+    keyed: Application,
+    admin: TestClient,
+    client: Client,
+    put: Put,
+    send: Callable[[TestClient, str], Any],
+    hidden_whole: bool,
+    status: int | None,
+) -> None:
+    """Passages that nobody saw go are not lost; an importer may bring what it cannot read. None: it is replaced."""
+    collection = f"part-{uuid4().hex[:8]}"
+    first = OPEN | {"readers": ["group:hr"]} if hidden_whole else OPEN
+    put(collection, first, HIDDEN, documents=[KNOWN])
+    answer = send(client(scopes=["ingest"]), collection)
+    assert answer.status_code == (status or 202), answer.text
+    keyed.jobs.runner.run_ready()
+    held = {row["external_id"]: row["text"] for row in state.rows(keyed, collection, "passage")}
+    if status is None:
+        assert list(held) == [f"{PLAN}#1"]
+        return
+    assert held == {OPEN["id"]: OPEN["text"], HIDDEN["id"]: HIDDEN["text"]}
+    reason = f"You do not see all of {PLAN!r}. It is replaced by who does."
+    if status == 409:
+        assert answer.json()["detail"] == reason
+        return
+    job = admin.get(f"/jobs/{answer.json()['job_id']}", params={"collection": collection}).json()
+    assert (job["rejected"], job["errors"]) == (1, [{"line": 2, "reason": reason}])
+
+
+def test_a_document_that_is_gone_is_no_new_one_for_who_sees_a_part_of_it(
+    keyed: Application, client: Client, put: Put
+) -> None:
+    put("part-moved", OPEN, HIDDEN, documents=[KNOWN])
+    moved = OPEN | {"id": "new.md#1", "document": "new.md"}
+    gone = {"source": PLAN, "missing": True}
+    answer = send_lines(client(scopes=["ingest"]), "part-moved", {"source": "new.md"}, gone, passage=moved)
+    assert answer.status_code == 202, answer.text
+    keyed.jobs.runner.run_ready()
+    held = sorted(row["external_id"] for row in state.rows(keyed, "part-moved", "passage"))
+    assert held == ["new.md#1", OPEN["id"], HIDDEN["id"]]
 
 
 def test_the_readers_of_documents_are_listed_for_who_may_import(

@@ -56,7 +56,7 @@ FLOWS = (
     ),
     Flow(("list_feedback",), LISTED_VERDICT, VERDICT_TARGETS),
     Flow(
-        ("post_passages", "post_reembed", "post_rekey", "post_revoke", *ERASURES),
+        ("post_passages", "post_reembed", "post_rekey", "post_revoke", *WORK, *ERASURES),
         {"job_id": "/job_id", **COLLECTION_LINK},
         WORK,
     ),

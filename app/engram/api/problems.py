@@ -40,6 +40,7 @@ TYPE_PREFIX = "urn:engram:problem:"
 RETRY_AFTER_SECONDS = "5"
 MAX_ERRORS = 100
 NAME_CHARACTERS = 200
+_COUNTED_TEXT = re.compile(r"Value should have (at (?:most|least) \d+) items? after validation, not .*")
 _KIND_OF_VALUE = re.compile(r"(function-[a-z]+|list|dict|set|tuple|nullable|union|chain)\[.*\]", re.DOTALL)
 
 
@@ -158,7 +159,7 @@ async def _validation(request: Request, error: Exception) -> JSONResponse:
             MalformedRequestError(f"The {str(missing['loc'][1]).title()} header is missing."), request.scope
         )
     errors = [
-        {"loc": name_place(item["loc"]), "msg": item["msg"], "type": item["type"]}
+        {"loc": name_place(item["loc"]), "msg": describe_mistake(item), "type": item["type"]}
         for item in error.errors()[:MAX_ERRORS]
     ]
     detail = "; ".join(f"{'.'.join(item['loc'])}: {item['msg']}" for item in errors[:3])
@@ -166,6 +167,12 @@ async def _validation(request: Request, error: Exception) -> JSONResponse:
         _replace_unprintable(detail) or "The request is invalid.", errors=_clean_errors(errors)
     )
     return problem_response(invalid, request.scope)
+
+
+def describe_mistake(mistake: Mapping[str, Any]) -> str:
+    """Return the message of a mistake, with its input, as pydantic gives it; it counts characters as items."""
+    message: str = mistake["msg"]
+    return _COUNTED_TEXT.sub(r"must have \1 characters", message) if isinstance(mistake["input"], str) else message
 
 
 async def _http(request: Request, error: Exception) -> JSONResponse:

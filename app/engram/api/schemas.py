@@ -26,6 +26,7 @@ from engram.core.learning.judge_names import MOST_CHARACTERS, PATTERN, normalise
 from engram.core.text.filters import GREATEST_INTEGER, LEAST_INTEGER, read_filter
 from engram.core.text.name_pattern import COLLECTION
 from engram.core.text.spelling import compose
+from engram.core.text.words import NOT_BLANK, is_blank
 from engram.services.question.query import FallbackType
 
 MAX_DEPTH = 20
@@ -89,7 +90,7 @@ def row_number(value: Any) -> Any:
 
 def check_not_blank(text: str) -> str:
     """The text, if it says anything."""
-    if not text.strip():
+    if is_blank(text):
         raise ValueError("must not be blank")
     return text
 
@@ -153,7 +154,7 @@ def check_filter(document: dict[str, Any]) -> dict[str, Any]:
 Storable = Annotated[str, AfterValidator(check_storable)]
 Text = Annotated[
     str,
-    Field(min_length=1, json_schema_extra={"pattern": r"\S"}),
+    Field(min_length=1, json_schema_extra={"pattern": NOT_BLANK}),
     AfterValidator(check_storable),
     AfterValidator(check_not_blank),
 ]

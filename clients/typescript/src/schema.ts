@@ -2187,6 +2187,11 @@ export interface components {
          * @description A document that was converted, and the job that ingests its passages.
          */
         AcceptedDocument: {
+            /**
+             * Cancel Url
+             * @description Path to `POST` to until the job is over.
+             */
+            cancel_url: string;
             /** Collection */
             collection: string;
             /**
@@ -2220,6 +2225,11 @@ export interface components {
          * @description Address of an accepted job.
          */
         AcceptedJob: {
+            /**
+             * Cancel Url
+             * @description Path to `POST` to until the job is over.
+             */
+            cancel_url: string;
             /** Collection */
             collection: string;
             /**
@@ -5331,6 +5341,11 @@ export interface components {
          * @description A file whose passages a job ingests.
          */
         FileOut: {
+            /**
+             * Cancel Url
+             * @description Path to `POST` to until the job is over.
+             */
+            cancel_url: string;
             /** Collection */
             collection: string;
             /** Filename */
@@ -5711,6 +5726,11 @@ export interface components {
              * @description When its end was asked for; a job still running ends as soon as what is in hand is whole.
              */
             cancel_requested_at: string | null;
+            /**
+             * Cancel Url
+             * @description Path to `POST` to; null: nothing is left to cancel.
+             */
+            cancel_url: string | null;
             /** Collection */
             collection: string;
             /** Created */
@@ -5809,6 +5829,11 @@ export interface components {
              * @description When its end was asked for; a job still running ends as soon as what is in hand is whole.
              */
             cancel_requested_at: string | null;
+            /**
+             * Cancel Url
+             * @description Path to `POST` to; null: nothing is left to cancel.
+             */
+            cancel_url: string | null;
             /** Collection */
             collection: string;
             /** Created */

@@ -1,5 +1,6 @@
 """Spreads of collections' questions: measured once for each version, on a sample, the same in every process."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,10 @@ from engram.services.question.recall import group_passages, judge_needs
 from engram.storage.corpus import current_vectors
 from engram.storage.learning import question_samples, question_supports
 from engram.storage.learning.question_supports import PastSupport
+from tests.conftest import Ingest
 from tests.support import state
 
+NEWEST = 2**62
 JUDGED = (
     "Where was Marie Curie born?",
     "Which river flows through Warsaw?",
@@ -111,7 +114,7 @@ def test_a_thumb_without_citations_votes_for_no_passage(application: Application
     answer = application.answers.question.answer(Query(text=text, scope=scope))
     state.judge(application, taught, answer.query_id, rating="up", wait=True)
     with application.database.snapshot() as reader:
-        sample = question_samples.load_question_sample(reader, scope.collection, 8, 2)
+        sample = question_samples.load_question_sample(reader, scope.collection, NEWEST, 8, 2)
     sizes = {text: len(passages) for text, passages in zip(sample.texts, sample.evidence, strict=True)}
     assert sizes == dict.fromkeys(JUDGED, 1) | {text: 0}
 
@@ -156,11 +159,76 @@ def test_a_spread_is_measured_once_for_each_version(
     assert len(loads) == 3
 
 
+@pytest.fixture
+def measured(application: Application, taught: str, monkeypatch: pytest.MonkeyPatch) -> Callable[[], bool]:
+    """Whether a question has the spread measured anew, in a collection where it takes two verdicts."""
+    monkeypatch.setattr(current_vectors, "RENEWED_SHARE", 0.5)
+    monkeypatch.setattr(question_spreads, "RENEWED_SHARE", 2.0)
+    with application.database.write() as writer:
+        current_vectors.renew_question_version(writer, state.collection_id(application, taught))
+    samples: list[question_samples.QuestionSample] = []
+    load = question_samples.load_question_sample
+    monkeypatch.setattr(
+        question_samples, "load_question_sample", lambda *given: samples.append(load(*given)) or samples[-1]
+    )
+    spreads = QuestionSpreads(lambda: application.models.language)
+
+    def ask() -> bool:
+        before = len(samples)
+        compare(application, taught, JUDGED[0], spreads)
+        return len(samples) > before
+
+    assert ask()
+    return ask
+
+
+def test_verdicts_have_questions_sampled_anew_once_they_changed_a_share(
+    application: Application, taught: str, measured: Callable[[], bool]
+) -> None:
+    before = find_spread(application, taught)
+    sentences = state.list_sentence_ids(application, taught)
+    texts = ("Which prize did she win?", "Who was her husband?")
+    queries = [state.add_episode(application, taught, text, sentences) for text in texts]
+    state.judge(application, taught, queries[0], [sentences[-1]], wait=True)
+
+    assert not measured()
+    # It votes at once, and who measures only now does so on the same questions as before.
+    assert texts[0] in compare(application, taught, JUDGED[0])
+    assert find_spread(application, taught).units.mean == before.units.mean
+
+    event = state.judge(application, taught, queries[1], [sentences[-1]], wait=True).event.id
+    assert measured()
+    assert find_spread(application, taught).units.mean != before.units.mean
+
+    application.learning.revocation.revoke(application.auth.access.scope(taught), event)
+    assert measured()
+    assert texts[1] not in compare(application, taught, JUDGED[0])
+
+
+@pytest.mark.parametrize("passage", ["curie", "new"])
+@pytest.mark.parametrize("change", ["readers", "text", "deletion"])
+def test_questions_are_sampled_anew_at_once_when_their_evidence_changes(
+    application: Application, taught: str, measured: Callable[[], bool], ingest: Ingest, passage: str, change: str
+) -> None:
+    ingest({"id": "new", "text": "The Seine flows through Paris."}, into=taught)
+    measured()
+    assert not measured()
+    scope = application.auth.access.scope(taught)
+    if change == "readers":
+        application.corpus.readers.set_of_passage(scope, passage, ["user:ana"])
+    elif change == "text":
+        ingest({"id": passage, "text": "Berlin lies on the Spree."}, into=taught)
+    else:
+        application.corpus.ingest.delete_passage(scope, passage)
+
+    assert measured() is (passage == "curie")
+
+
 def test_a_sample_has_the_neighbours_of_its_questions(application: Application, taught: str) -> None:
     collection = application.auth.access.scope(taught).collection
     with application.database.read() as reader:
-        whole = question_samples.load_question_sample(reader, collection, 256, 16)
-        part = question_samples.load_question_sample(reader, collection, 1, 2)
+        whole = question_samples.load_question_sample(reader, collection, NEWEST, 256, 16)
+        part = question_samples.load_question_sample(reader, collection, NEWEST, 1, 2)
     assert sorted(whole.texts) == sorted(JUDGED)
     assert [len(evidence) for evidence in whole.evidence] == [1] * len(JUDGED)
     pairs = set(zip(whole.rows.tolist(), whole.neighbours.tolist(), strict=True))
@@ -180,7 +248,7 @@ def test_a_sample_has_the_neighbours_of_its_questions(application: Application, 
 def load_asked(application: Application, name: str, limit: int = 9) -> question_samples.QuestionSample:
     collection = application.auth.access.scope(name).collection
     with application.database.read() as reader:
-        return question_samples.load_asked_sample(reader, collection, limit, 2)
+        return question_samples.load_asked_sample(reader, collection, NEWEST, limit, 2)
 
 
 def test_the_latest_unjudged_questions_before_the_newest_judged_one_are_sampled(
@@ -251,7 +319,7 @@ def test_questions_outside_the_sample_are_placed_alike(
         current = current_vectors.find_current(reader, collection.id)
         assert current is not None
         measured = spreads.find(reader, collection, current)
-        sample = question_samples.load_question_sample(reader, collection, 256, 16)
+        sample = question_samples.load_question_sample(reader, collection, NEWEST, 256, 16)
         assert measured is not None
         placed = measured.place(reader, collection, sample.ids)
 

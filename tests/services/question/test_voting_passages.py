@@ -64,6 +64,6 @@ def test_a_question_and_the_sample_let_the_same_passages_vote(
     rows_by_name = passages(application, curie)
     with application.database.snapshot() as reader:
         recalled = question_supports.recall(reader, plan.focus, 10)
-        sample = question_samples.load_question_sample(reader, scope.collection, 10, 1)
+        sample = question_samples.load_question_sample(reader, scope.collection, 2**62, 10, 1)
     assert group_passages(select_voting(recalled)).get(question, set()) == {rows_by_name[name] for name in voting}
     assert sample.evidence[sample.ids.index(question)] == {rows_by_name[name] for name in voting}

@@ -1,2 +1,2 @@
-INSERT INTO question_memory (collection_id, version) VALUES (%(collection)s, %(version)s)
-ON CONFLICT (collection_id) DO UPDATE SET version = excluded.version
+UPDATE question_memory SET changes_left = changes_left - %(changed)s
+WHERE collection_id = %(collection)s AND changes_left > %(changed)s RETURNING collection_id

@@ -37,12 +37,10 @@ WITH called AS MATERIALIZED (
         SELECT columns.* , (SELECT json_agg(row) FROM (SELECT * FROM called) AS row) AS called, (
     SELECT jsonb_build_object('space', space, 'base_keys', keys_version, 'evolved_keys', (
         SELECT version FROM evolved_key_version WHERE collection_id = %(collection)s
-    ), 'questions', (
-        SELECT version FROM question_memory WHERE collection_id = %(collection)s
-    ), 'question_generation', coalesce((
-        SELECT question_generation FROM question_memory WHERE collection_id = %(collection)s
-    ), 0))
-    FROM collection WHERE id = %(collection)s
+    ), 'questions', memory.version, 'sampled_until', coalesce(memory.sampled_until, 0),
+    'question_generation', coalesce(memory.question_generation, 0))
+    FROM collection LEFT JOIN question_memory memory ON memory.collection_id = %(collection)s
+    WHERE collection.id = %(collection)s
 ) AS current, (SELECT json_agg(row) FROM (
         SELECT DISTINCT ON (judged.judge) judged.enough, judged.noise, judged.share FROM
     (

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import itertools
 import json
 import os
 import random
@@ -9,6 +10,8 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -141,11 +144,13 @@ def sftp(tmp_path: Path) -> Iterator[Store]:
 
 
 def write_to(folder: Path) -> tuple[Callable[[str, str], None], Callable[[str, str], None], Callable[[str], None]]:
-    """Functions that write, rename and remove files of a folder."""
+    """Functions that write, rename and remove files of a folder. Each change has a time of its own, an hour ago."""
+    times = itertools.count(int(time.time()) - 3_600)
 
     def write(path: str, text: str) -> None:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text)
+        os.utime(folder / path, (moment := next(times), moment))
 
     def rename(before: str, after: str) -> None:
         (folder / after).parent.mkdir(parents=True, exist_ok=True)
@@ -269,6 +274,21 @@ def test_a_killed_run_is_completed_by_the_next(
 
 
 @pytest.mark.usefixtures("working")
+@pytest.mark.parametrize("kind", ["webdav", "sftp"])
+def test_a_change_without_another_size_and_time_is_read(
+    cli: Cli, application: Application, collection: str, kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    store: Store = request.getfixturevalue(kind)
+    now = int(time.time()) + 3_600  # as for a file of this second, whenever the command runs
+    for length in (7, 9):
+        store.write("town.txt", text(0, length))
+        os.utime(tmp_path / kind.removeprefix("web") / "town.txt", (now, now))
+        assert sync(cli, store, collection) == {"files": 1, "uploaded": ["town.txt"]}
+    assert list(passages(application, collection).values()) == [text(0, 9)]
+    assert sync(cli, store, collection) == {"files": 1}
+
+
+@pytest.mark.usefixtures("working")
 def test_an_empty_or_failing_listing_deletes_nothing(
     cli: Cli, application: Application, bucket: Store, collection: str
 ) -> None:
@@ -335,8 +355,8 @@ def test_a_listing_leaves_out_what_makes_no_document(memory: Any) -> None:
     assert (listed.others, listed.empty) == (("docs/c.gif",), ("docs/e.txt",))
     assert listed.hidden == ("docs/.hidden/",)
     content = source.read(listed.sources[1], 100)
-    assert (content.data, content.kind) == (b"B", ".txt")
-    assert content.digest == source.find_digest(listed.sources[1]) != hashlib.sha256(b"B").hexdigest()
+    assert (content.data, content.kind, content.digest) == (b"B", ".txt", None)
+    assert source.find_digest(listed.sources[1]) == hashlib.sha256(b"B").hexdigest()
 
 
 def test_a_folder_that_cannot_be_listed_is_named(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -368,6 +388,48 @@ def test_a_lost_connection_is_made_again(memory: Any, monkeypatch: pytest.Monkey
     with pytest.raises(InvalidRequestError, match="cannot be listed: lost"):
         source.list_files("docs", tuple)
     assert source.list_files("docs", tuple) == listed
+
+
+@pytest.mark.parametrize(
+    ("entry", "is_kept"),
+    [
+        ({"mtime": -1.0}, False),
+        ({"mtime": 2.5}, True),
+        ({"modified": 0}, False),
+        ({"modified": 60}, True),
+        ({"updated": "iso 1"}, False),
+        ({"updated": "iso 60"}, True),
+        ({"last_modified": "http 1"}, False),
+        ({"last_modified": "http 60"}, True),
+        ({"mtime": "some day"}, False),
+        ({"etag": "a", "modified": 60}, True),
+        ({"ETag": "a", "LastModified": 0}, True),
+    ],
+)
+def test_a_file_that_just_changed_is_known_by_its_content(
+    memory: Any, monkeypatch: pytest.MonkeyPatch, entry: dict[str, Any], is_kept: bool
+) -> None:
+    moment = datetime(2026, 11, 30, 8, tzinfo=UTC)
+    monkeypatch.setattr(time, "time", moment.timestamp)
+    entry = {name: write_time(moment, value) for name, value in entry.items()}
+    found = [{"name": "/handbook/docs/a.md", "type": "file", "size": 1, **entry}]
+    monkeypatch.setattr(type(memory), "ls", lambda *_arguments, **_how: found)
+    memory.pipe_file("/handbook/docs/a.md", b"A")
+    source = FileSystem("memory://handbook/docs")
+    (file,) = source.list_files("", tuple).sources
+    assert (source.find_digest(file) == hashlib.sha256(b"A").hexdigest()) is not is_kept
+    assert source.read(file, 100).digest == (source.find_digest(file) if is_kept else None)
+
+
+def write_time(moment: datetime, value: Any) -> Any:
+    """A time so many seconds before a moment, as a file system writes it: a float, a datetime or a text."""
+    kind, _, seconds = value.partition(" ") if isinstance(value, str) else ("", "", value)
+    if not str(seconds).lstrip("-").replace(".", "").isdigit():
+        return value
+    then = moment - timedelta(seconds=float(seconds))
+    if kind:
+        return then.isoformat() if kind == "iso" else format_datetime(then, usegmt=True)
+    return then.timestamp() if isinstance(value, float) else then
 
 
 def test_rules_of_readers_are_read_at_the_address(memory: Any) -> None:

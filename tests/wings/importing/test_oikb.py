@@ -192,7 +192,7 @@ def test_a_failed_job_is_told_and_its_file_sent_again(
     application: Application, client: OikbClient, collection: str, folder: Path, http: TestClient
 ) -> None:
     sent = client.upload_file(b"Lunch is at noon.\n", "food.txt", collection, "other")
-    http.post(sent["status_url"].replace("?", "/cancel?")).raise_for_status()
+    http.post(sent["cancel_url"]).raise_for_status()
     status = http.get(f"/api/v1/files/{sent['id']}/process/status").json()
     assert status == {"status": "failed", "error": "The job was cancelled."}
     assert counts(sync(application, client, folder, collection)) == (3, 0, 0, 0)

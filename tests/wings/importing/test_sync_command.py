@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 import unicodedata
 from dataclasses import replace
 from pathlib import Path
@@ -116,6 +117,19 @@ def test_a_renamed_folder_is_the_same_folder(cli: Cli, folder: Path, collection:
 def test_only_an_absent_folder_of_this_machine_is_an_earlier_name(folder: Path) -> None:
     others = ["oikb", "s3://bucket/notes", str(folder.parent), str(folder.parent / "earlier")]
     assert LocalFiles([folder]).choose_earlier_names(others) == [str(folder.parent / "earlier")]
+
+
+@pytest.mark.parametrize(("seconds", "is_read"), [(3_600, True), (0, True), (-60, False)])
+def test_a_file_that_just_changed_is_hashed_again(tmp_path: Path, seconds: int, is_read: bool) -> None:
+    moment = int(time.time()) + seconds
+    files = LocalFiles([tmp_path])
+    digests = []
+    for text in ("seven", "eight"):
+        (tmp_path / "a.md").write_text(text)
+        os.utime(tmp_path / "a.md", (moment, moment))
+        (file,) = files.list_files("", tuple).sources
+        digests.append(files.find_digest(file))
+    assert (digests[0] != digests[1]) is is_read
 
 
 def test_a_change_of_readers_alone_is_applied(cli: Cli, folder: Path, collection: str) -> None:

@@ -74,8 +74,8 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
                 headers = headers | {"etag": etag}
             if status != 304:
                 site.asked.append(self.path)
-            self.send_response(status)
-            for name, value in headers.items():
+            self.send_response_only(status)
+            for name, value in ({"date": self.date_time_string()} | headers).items():
                 self.send_header(name, value)
             self.send_header("content-length", str(len(body)))
             self.end_headers()
@@ -243,6 +243,21 @@ def test_a_copy_is_no_rename_while_a_part_cannot_be_listed(
     assert len(documents(application, collection)) == 3
 
 
+@pytest.mark.parametrize("with_etags", [False, True])
+@pytest.mark.parametrize(("seconds", "is_kept"), [(-5, False), (0, False), (2, False), (3, True)])
+def test_a_page_that_just_changed_is_known_by_its_content(
+    site: Site, seconds: int, is_kept: bool, with_etags: bool
+) -> None:
+    """A website tells its time; a page that changes within the second has its size and time still."""
+    site.with_etags = with_etags
+    now, then = (f"Mon, 30 Nov 2026 08:00:{second:02} GMT" for second in (30, 30 - seconds))
+    site.put("/a.html", page(1), date=now, last_modified=then)
+    site.list("/a.html")
+    website, listed = read(site)
+    version = website.find_digest(listed.sources[0])
+    assert (version == hashlib.sha256(page(1).encode()).hexdigest()) is not is_kept
+
+
 def test_a_private_address_is_not_asked(cli: Cli, site: Site, collection: str) -> None:
     failure = cli.fails("sync", f"{site.url}/sitemap.xml", "-c", collection)
     assert "127.0.0.1, which is no public address (--allow-private asks it)" in failure
@@ -336,6 +351,16 @@ def test_robots_are_respected(site: Site) -> None:
     site.put("/robots.txt", "broken", status=500)
     with pytest.raises(InvalidRequestError, match=r"robots\.txt is answered with 500"):
         read(site)
+
+
+def test_pages_that_are_not_read_are_named(site: Site) -> None:
+    site.put("/robots.txt", "User-agent: *\nDisallow: /private/\n", content_type="text/plain")
+    site.put("/a.html", page(1))
+    forbidden = [f"/private/{number}.html" for number in range(101)]
+    site.list("/a.html", *forbidden)
+    _, listed = read(site)
+    names = ", ".join(f"{site.url}{path}" for path in forbidden[:-1])
+    assert listed.notes == (f"not read, as robots.txt forbids it: {names} and 1 more",)
 
 
 def test_a_website_that_asks_to_wait_is_left_alone(site: Site) -> None:

@@ -13,7 +13,7 @@ from starlette.requests import ClientDisconnect
 
 from engram.api.body_reading import BODIES, receive_whole
 from engram.api.corpus.schemas import DocumentIn, PassageIn, PassagesIn
-from engram.api.problems import name_place
+from engram.api.problems import describe_mistake, name_place
 from engram.api.request_principal import holder
 from engram.context.errors import InvalidRequestError, MalformedRequestError
 from engram.core.text.long_numbers import may_hold_long_number
@@ -92,6 +92,7 @@ def _read_document(body: bytes) -> tuple[str | None, Lines, Documents]:
 def _stage_document(lines: Lines, documents: Documents, reception: PassageReception) -> None:
     """Stage a document in pieces, each in a transaction of its own: none of it counts before all of it is there."""
     try:
+        reception.check_documents(documents)
         for piece in pieces(lines):
             reception.add(piece, [], documents)
             documents = []
@@ -203,10 +204,10 @@ def _read_line(number: int, raw: bytes, lines: Lines, errors: Mistakes, document
 
 def reason(error: ValidationError, whole: str) -> str:
     """The first few mistakes in one line; ``whole`` names what is wrong as a whole."""
-    mistakes = error.errors(include_url=False, include_context=False, include_input=False)[:MISTAKES_NAMED]
+    mistakes = error.errors(include_url=False, include_context=False)[:MISTAKES_NAMED]
     parts = [
         f"{'.'.join(name_place(mistake['loc'])) or whole}: "
-        f"{UNKNOWN_FIELD_TEXT if mistake['type'] == 'extra_forbidden' else mistake['msg']}"
+        f"{UNKNOWN_FIELD_TEXT if mistake['type'] == 'extra_forbidden' else describe_mistake(mistake)}"
         for mistake in mistakes
     ]
     return "; ".join(parts).encode("utf-8", "replace").decode().replace("\x00", "\\0")

@@ -18,6 +18,7 @@ from pydantic import (
 
 from engram.api.collection_schemas import CollectionOut
 from engram.api.passage_source_schema import PassageSourceOut
+from engram.api.problems import describe_mistake
 from engram.api.schemas import (
     MAX_JSON_BYTES,
     MAX_VALUES,
@@ -37,6 +38,7 @@ from engram.api.schemas import (
 from engram.core.passage_keys.key_text import KeyBuilding
 from engram.core.text.sizes import SENTENCE_CHARACTERS, SENTENCES, TEXT_CHARACTERS
 from engram.core.text.spelling import compose
+from engram.core.text.words import is_blank
 
 MAX_PASSAGES = 1_000
 MAX_NOTES = 1_000
@@ -160,7 +162,7 @@ class PassageIn(Model):
         """The passage as the job keeps it."""
         return {
             "id": self.id,
-            "title": self.title if self.title and self.title.strip() else None,
+            "title": None if is_blank(self.title or "") else self.title,
             "text": self.text,
             "document": self.document,
             "language": self.language,
@@ -171,7 +173,7 @@ class PassageIn(Model):
 
 def _describe_first_mistake(error: ValidationError) -> str:
     mistake = error.errors(include_url=False)[0]
-    return f"{'.'.join(str(at) for at in mistake['loc'])}: {mistake['msg']}"
+    return f"{'.'.join(str(at) for at in mistake['loc'])}: {describe_mistake(mistake)}"
 
 
 class PassagesIn(Model):

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Response, status
 
 from engram.api.body_reading import Route
 from engram.api.dependencies import App, JobAt, Limit, PathScope, needs
-from engram.api.jobs.schemas import AcceptedJob, JobDetail, JobOut, JobsOut, LineError
+from engram.api.jobs.schemas import AcceptedJob, JobDetail, JobOut, JobsOut, LineError, build_job_url
 from engram.api.operations import operation
 from engram.api.schemas import MAX_ID
 from engram.core.auth.access_keys import ADMIN, READ
@@ -78,6 +78,7 @@ def get_jobs(
 
 def build_accepted(job_id: UUID, collection: str, response: Response) -> AcceptedJob:
     """The answer to a request that a job will carry out."""
-    status_url = f"/jobs/{job_id}?collection={collection}"
+    status_url = build_job_url(job_id, collection)
     response.headers["Location"] = status_url
-    return AcceptedJob(job_id=job_id, collection=collection, status_url=status_url)
+    cancel_url = build_job_url(job_id, collection, "/cancel")
+    return AcceptedJob(job_id=job_id, collection=collection, status_url=status_url, cancel_url=cancel_url)

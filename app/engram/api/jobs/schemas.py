@@ -10,6 +10,13 @@ from engram.api.schemas import ResponseModel
 from engram.core.passage_keys.key_text import KeyBuilding
 from engram.services.jobs.job_service import JobView
 
+CANCELLABLE = ("queued", "running")
+
+
+def build_job_url(job_id: UUID, collection: str, action: str = "") -> str:
+    """Return the path of a job, or of an action on it such as ``/cancel``."""
+    return f"/jobs/{job_id}{action}?collection={collection}"
+
 
 class AcceptedJob(BaseModel):
     """Address of an accepted job."""
@@ -17,6 +24,7 @@ class AcceptedJob(BaseModel):
     job_id: UUID
     collection: str
     status_url: str = Field(description="Path below the service's address.")
+    cancel_url: str = Field(description="Path to `POST` to until the job is over.")
 
 
 class RevocationOut(BaseModel):
@@ -77,6 +85,7 @@ class JobOut(ResponseModel):
     cancel_requested_at: datetime | None = Field(
         description="When its end was asked for; a job still running ends as soon as what is in hand is whole."
     )
+    cancel_url: str | None = Field(description="Path to `POST` to; null: nothing is left to cancel.")
     created_at: datetime
     updated_at: datetime
     finished_at: datetime | None
@@ -85,6 +94,7 @@ class JobOut(ResponseModel):
     def from_service(cls, view: JobView, **more: Any) -> Self:
         """Convert a job."""
         job = view.job
+        is_open = job.status in CANCELLABLE and job.cancel_requested_at is None
         return cls.combine(
             job,
             job_id=job.id,
@@ -92,6 +102,7 @@ class JobOut(ResponseModel):
             revocation=RevocationOut.model_validate(job.payload) if job.kind == "revocation" else None,
             replay=ReplayOut.model_validate(job.payload) if job.kind == "replay" else None,
             ahead=view.ahead,
+            cancel_url=build_job_url(job.id, job.collection, "/cancel") if is_open else None,
             result=None if job.result is None else dict(job.result),
             **more,
         )

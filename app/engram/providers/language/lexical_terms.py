@@ -28,7 +28,7 @@ from engram.providers.language.language_detection import detect_language
 from engram.providers.language.name_rules import load_function_words
 from engram.providers.language.name_words import FUNCTION_WORDS
 
-ANALYSER = 5
+ANALYSER = 6
 """Which analysis a passage's stored terms come from. Raise it with whatever gives other terms for the same text."""
 MAX_TERM_CHARACTERS = 64
 """Longer words are cut, here and in questions alike; their key would not fit an index page."""
@@ -66,6 +66,13 @@ _SIGNED = re.compile(r"(?<!\w)([^\W\d_]\w*)(\+\+|[+#])(?!\w)")
 """A word whose sign tells it from others: C++, C#, F#."""
 _JOINED = re.compile("(?<!\\w)(?=(\\w+)\u200c(\\w+))")
 """Two parts of a word with a non-joiner between them."""
+_HUMP = re.compile("[a-z][A-Z]")
+_LETTERS = re.compile("[A-Za-z]+")
+_HUMPED_PART = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+LEAST_PART = 3
+"""Letters that a part of a word has to have to be a term as well."""
+_HEBREW_PREFIXES = re.compile("ו?(?:לכש|כש|מש|ש)?[בכלמ]?ה?")
+"""And, when, from, that, in, like, to and the, which Hebrew writes as letters before the word."""
 _LETTER_A = re.compile(r"(?<=[a-z] )(?:A(?= [a-z])|[Aa](?=[.,;:?!)]|\s*$))")
 """The letter where English writes its article small, or no word follows: vitamin A is good, lack of vitamin a."""
 _FUNCTION_WORDS = {"en": FUNCTION_WORDS}
@@ -190,7 +197,7 @@ def question_terms(text: str, languages: Mapping[str, int]) -> Counter[str]:
 def surface_words(texts: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Term -> the word that most often stands for it in ``texts``, as it is written there; of equals the first.
 
-    A term that no single word gives is absent: one that was cut, or a pair of letters inside a longer run.
+    A term that no single word gives by itself is absent: one that was cut, a pair of letters, or a part of a word.
 
     Args:
         texts: each with its language.
@@ -207,7 +214,10 @@ def surface_words(texts: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def _split_words(text: str, language: str) -> list[str]:
-    """Split a text into case-folded words, single letters and digits, dotted numbers, and pairs of letters."""
+    """Split a text into case-folded words, single letters and digits, dotted numbers, pairs of letters, and parts.
+
+    What the parts of words give stands last.
+    """
     composed = normalise_characters("NFKC", text)
     labels: list[str] = []
     if language == "fa":  # it writes compounds and endings behind a non-joiner, a space, or nothing
@@ -216,6 +226,7 @@ def _split_words(text: str, language: str) -> list[str]:
     composed = _INVISIBLE.sub("", composed)
     if language == "en":
         labels = ["A"] * len(_LETTER_A.findall(composed))
+    pieces = _split_humps(composed) if _HUMP.search(composed) else []
     if language in _TWO_LETTERS_I:
         composed = composed.translate(_LOWER_I)
     folded = composed.casefold()
@@ -233,7 +244,28 @@ def _split_words(text: str, language: str) -> list[str]:
             words += [piece for run in _SCRIPT_RUN.findall(word) for piece in _split_run(run)]
         else:
             words.append(word)
-    return words
+            if language == "he":
+                pieces += _cut_prefixes(word)
+    return words + pieces
+
+
+def _split_humps(text: str) -> list[str]:
+    """List the parts of identifiers: get, user and name of getUserName, but none of YouTube or McDonald."""
+    pieces: list[str] = []
+    for word in _LETTERS.findall(text):
+        if _HUMP.search(word):
+            parts = _HUMPED_PART.findall(word)
+            long = [part.lower() for part in parts if len(part) >= LEAST_PART]
+            if len(long) > 1 and (word[0].islower() or len(parts) > 2):
+                pieces += long
+    return pieces
+
+
+def _cut_prefixes(word: str) -> list[str]:
+    """List what may be left of a Hebrew word without the prefixes of one letter that it begins with."""
+    prefixes = _HEBREW_PREFIXES.match(word)
+    end = prefixes.end() if prefixes else 0
+    return [word[at:] for at in range(1, end + 1) if len(word) - at >= LEAST_PART]
 
 
 def _fold_script(text: str, language: str) -> str:

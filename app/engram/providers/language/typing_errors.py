@@ -6,6 +6,9 @@ by accents. Then the lexical index says which of this it has. Of a longer word t
 for among the terms that begin as it does. So nothing is stored for it. If the collection has nothing near, a word
 that the encoder knows may be meant. A word that only hidden passages have is neither known nor meant: what counts
 is what the caller sees.
+
+A word may also be written together where texts write it apart, or the other way round, and in languages with
+compounds it may stand inside a longer one: see ``word_joints``.
 """
 
 import unicodedata
@@ -28,6 +31,14 @@ from engram.providers.language.lexical_terms import (
     terms,
 )
 from engram.providers.language.name_rules import load_function_words
+from engram.providers.language.word_joints import (
+    HYPHENS,
+    find_apart,
+    find_containing,
+    list_inside,
+    list_joints,
+    map_parts,
+)
 
 LETTERS_PER_CHANGE = 5
 """Letters that a word has to have for each change: nearly every shorter one is a letter away from many others. So a
@@ -40,6 +51,8 @@ MOST_WORDS = 3
 MOST_TERMS = 10
 """Terms whose words are looked at, those of the most passages."""
 MOST_CHANGES = 2
+LEAST_WITH_ENDING = 7
+"""Letters of a word that may be meant in a form that no change of a letter gives: Королёве for Королев."""
 SAME_BEGINNING = 3
 """Letters that a longer word has to share with what was meant by two changes."""
 ACCENTS = 3
@@ -62,6 +75,10 @@ class OwnWords(Protocol):
         """List terms of so many letters that begin so, some if they are many, whoever may see them."""
         ...
 
+    def list_containing(self, part: str) -> Sequence[str]:
+        """List terms that contain a part, some if they are many, whoever may see them."""
+        ...
+
     def sample_texts(self, terms: Sequence[str]) -> Mapping[str, Sequence[str]]:
         """Return some texts that have each term."""
         ...
@@ -77,11 +94,18 @@ class Correction:
 
 @dataclass(frozen=True, slots=True)
 class _Word:
-    """A word of a question: where it stands, and its terms in the languages that the question is read in."""
+    """A word of a question: where it stands, and its terms in the languages that the question is read in.
+
+    Attributes:
+        text: as it is written; of two words that may be one, both together.
+        parts: the terms of each of two words that may be one.
+    """
 
     start: int
+    end: int
     text: str
     terms: frozenset[str]
+    parts: tuple[frozenset[str], ...] = ()
 
     @property
     def key(self) -> tuple[str, frozenset[str]]:
@@ -95,7 +119,7 @@ class Vocabulary:
 
     Attributes:
         passages: term -> passages that had it when they were counted.
-        alone: words that no word of the collection is near, each with its terms.
+        alone: words that no word of the collection is near, and two that are none together, each with its terms.
     """
 
     passages: dict[str, int] = field(default_factory=dict)
@@ -130,44 +154,90 @@ def correct_question(
         return text, []
     words = list(_list_words(text, readings))
     known = vocabulary.passages
-    doubtful = [word for word in words if known.keys().isdisjoint(word.terms) and not is_one_token(word.text)]
-    if all(word.key in vocabulary.alone for word in doubtful):
+    unknown = [word for word in words if known.keys().isdisjoint(word.terms)]
+    joined = list(_list_joined(text, unknown, readings)) if unknown or not HYPHENS.isdisjoint(text) else []
+    if all(word.key in vocabulary.alone for word in (*unknown, *joined)):
         return text, []
     with open_words() as own:
-        known |= own.count_passages({term for word in words for term in word.terms})
-        unknown = [word for word in doubtful if known.keys().isdisjoint(word.terms)]
-        return _correct_words(text, words, unknown, readings, own, vocabulary, is_one_token)
+        counted = [word.terms for word in words] + [one for pair in joined for one in (pair.terms, *pair.parts)]
+        known |= own.count_passages(frozenset[str]().union(*counted))
+        meant = dict(_find_joined(joined, vocabulary))
+        unknown = [
+            word
+            for word in words
+            if known.keys().isdisjoint(word.terms) and not any(one.start <= word.start < one.end for one in meant)
+        ]
+        meant |= _correct_words(words, unknown, readings, own, vocabulary, is_one_token)
+    corrections = []
+    for word in sorted(meant, key=lambda word: -word.start):  # so that places before it stay right
+        corrections.append(Correction(text[word.start : word.end], meant[word]))
+        text = text[: word.start] + meant[word] + text[word.end :]
+    return text, corrections[::-1]
+
+
+def _list_joined(text: str, unknown: Iterable[_Word], readings: Collection[str]) -> Iterator[_Word]:
+    """List what may be one word: two with a hyphen, or with a space where the collection lacks one of them."""
+    doubtful = {word.start for word in unknown}
+    for start, first, between, second in list_joints(text):
+        end = start + len(first + between + second)
+        if between == " " and doubtful.isdisjoint((start, end - len(second))):
+            continue
+        parts = _read_word(first, readings), _read_word(second, readings)
+        together = (first + second).casefold()  # "refunds Warsaw" is no refundsWarsaw
+        if all(parts) and LEAST_LETTERS <= len(together) <= MOST_LETTERS:
+            yield _Word(start, end, together, _read_word(together, readings), parts)
+
+
+def _find_joined(joined: Iterable[_Word], vocabulary: Vocabulary) -> Iterator[tuple[_Word, str]]:
+    """Find two words that the collection has as one, and one of which it does not have."""
+    known = vocabulary.passages.keys()
+    end = 0
+    for pair in joined:
+        if known.isdisjoint(pair.terms) or not any(map(known.isdisjoint, pair.parts)):
+            vocabulary.alone.add(pair.key)
+        elif pair.start >= end:
+            end = pair.end
+            yield pair, pair.text
 
 
 def _correct_words(
-    text: str,
     words: Sequence[_Word],
     unknown: Sequence[_Word],
     readings: Collection[str],
     own: OwnWords,
     vocabulary: Vocabulary,
     is_one_token: Callable[[str], bool],
-) -> tuple[str, list[Correction]]:
+) -> dict[_Word, str]:
     """Correct the unknown ones of a question's words, unless they are too many."""
-    if len(unknown) > MOST_WORDS:
-        return text, []
     known = vocabulary.passages
+    whole = [word for word in unknown if is_one_token(word.text)]
+    doubtful = [word for word in unknown if word not in whole]
     context = {
         word.text.casefold(): 1 / max(known[term] for term in word.terms & known.keys())
         for word in words
         if not known.keys().isdisjoint(word.terms)
     }
-    corrections = []
-    for word in reversed(unknown):  # so that places before it stay right
+    meant = {}
+    for word in [*whole[:MOST_WORDS], *(doubtful if len(doubtful) <= MOST_WORDS else ())]:
         if word.key in vocabulary.alone:
             continue
-        corrected = _find_meant(word.text, readings, own, context, is_one_token)
+        corrected = (
+            _find_apart(_fold(word.text), readings, own)
+            if word in whole
+            else _find_meant(word.text, readings, own, context, is_one_token)
+        )
         if corrected is not None:
-            text = text[: word.start] + corrected + text[word.start + len(word.text) :]
-            corrections.append(Correction(word.text, corrected))
-        elif len(word.text) >= LETTERS_PER_CHANGE:  # whatever stands beside it
+            meant[word] = corrected
+        elif word in whole or len(word.text) >= LETTERS_PER_CHANGE:  # whatever stands beside it
             vocabulary.alone.add(word.key)
-    return text, corrections[::-1]
+    return meant
+
+
+def _find_apart(folded: str, readings: Collection[str], own: OwnWords) -> str | None:
+    """Return a word that the encoder knows as texts write it with a hyphen."""
+    part_terms = map_parts(folded, readings)
+    counts = own.count_passages(frozenset[str]().union(*part_terms.values()))
+    return find_apart(folded, part_terms, counts, own.sample_texts, is_hyphen=True)
 
 
 def _find_meant(
@@ -183,22 +253,45 @@ def _find_meant(
         context: other words of the question in lower case, each with 1 over the passages that have it.
     """
     folded = _fold(word)
-    is_short = len(folded) < LETTERS_PER_CHANGE
-    variants = _list_variants(folded, readings)
-    counts = own.count_passages(variants)
-    meant = _choose_word(
-        counts,
+    is_short, is_long = len(folded) < LETTERS_PER_CHANGE, len(folded) >= LEAST_WITH_ENDING
+    variants, part_terms = _list_variants(folded, readings), map_parts(folded, readings)
+    counts = own.count_passages(variants.keys() | set[str]().union(*part_terms.values()))
+    meant = find_apart(folded, part_terms, counts, own.sample_texts, is_hyphen=False) or _choose_word(
+        {term: counts[term] for term in variants.keys() & counts.keys()},
         own,
         context,
         variants.__getitem__,
-        lambda term, written: written in variants[term],
+        lambda term, written: written in variants[term] or (is_long and _is_form(written, variants[term])),
         short=folded if is_short else None,
     )
+    if meant is None:
+        meant = _find_longer(folded, readings, own)
     if meant is None and len(folded) >= MOST_CHANGES * LETTERS_PER_CHANGE:
         meant = _find_farther(folded, readings, own, context)
     if meant is None and not is_short and word == folded:  # names that the collection lacks stay
         meant = _find_frequent(set[str]().union(*variants.values()), is_one_token)
     return meant
+
+
+def _is_form(written: str, spellings: Collection[str]) -> bool:
+    """Whether a word is one of some spellings, with other accents or with an ending."""
+    plain = fold_accents(written)
+    return any(
+        one in (written[: len(one)], plain[: len(one)]) and len(written) <= len(one) + MOST_CHANGES
+        for one in spellings
+        if one[:1] in (written[:1], plain[:1])
+    )
+
+
+def _find_longer(folded: str, readings: Collection[str], own: OwnWords) -> str | None:
+    """Return the compound of most passages that contains a word."""
+    inside = list_inside(folded, readings)
+    counts = own.count_passages({term for part in inside for term in own.list_containing(part)}) if inside else {}
+    if not counts:
+        return None
+    frequent = sorted(counts, key=lambda term: (-counts[term], term))[:MOST_TERMS]
+    texts = own.sample_texts(frequent)
+    return find_containing([text for term in frequent for text in texts.get(term, ())], inside)
 
 
 def _find_frequent(spellings: Collection[str], is_one_token: Callable[[str], bool]) -> str | None:
@@ -236,6 +329,8 @@ def _choose_word(
 ) -> str | None:
     """Choose a word that texts write near the typed one: of the term beside most rare words of the question.
 
+    One that is spelled so comes before a form of it.
+
     Args:
         counts: term -> passages that have it; of equals the more frequent term is meant.
         list_alike: spellings near which texts may write a term.
@@ -245,7 +340,7 @@ def _choose_word(
     """
     frequent = sorted(counts, key=lambda term: (-counts[term], term))[:MOST_TERMS]
     texts = own.sample_texts(frequent) if frequent else {}
-    candidates: list[tuple[float, int, str]] = []
+    candidates: list[tuple[bool, float, int, str]] = []
     for term in frequent:
         written: Counter[str] = Counter()
         shared = 0.0
@@ -258,10 +353,10 @@ def _choose_word(
                 shared = max(shared, sum(weight for word, weight in context.items() if word in folded))
         if not written:
             continue
-        usual = max(written, key=lambda word: (written[word], word))
+        usual = max(written, key=lambda word: (_fold(word) in spellings, written[word], word))
         if shared or short is None or sorted(_fold(usual)) == sorted(short):
-            candidates.append((shared, counts[term], usual))
-    return max(candidates)[2] if candidates else None
+            candidates.append((_fold(usual) in spellings, shared, counts[term], usual))
+    return max(candidates)[-1] if candidates else None
 
 
 def _list_similar(text: str, spellings: Collection[str]) -> list[str]:
@@ -304,9 +399,13 @@ def _list_words(text: str, readings: Collection[str]) -> Iterator[_Word]:
         is_code = any(one.isdigit() for one in word) or (is_short and word != word.lower())
         if is_code or not LEAST_LETTERS <= len(word) <= MOST_LETTERS or word.casefold() in function_words:
             continue
-        word_terms = frozenset(term for language in readings for term in terms(word, language))
+        word_terms = _read_word(word, readings)
         if word_terms:
-            yield _Word(start, word, word_terms)
+            yield _Word(start, start + len(word), word, word_terms)
+
+
+def _read_word(word: str, readings: Collection[str]) -> frozenset[str]:
+    return frozenset(term for language in readings for term in terms(word, language))
 
 
 def _list_variants(word: str, readings: Collection[str]) -> dict[str, set[str]]:

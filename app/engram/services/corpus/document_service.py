@@ -1,6 +1,6 @@
 """Documents as callers see them: listed, compared with a folder, changed, and deleted with their passages."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
@@ -12,6 +12,7 @@ from engram.core.auth.access_keys import INGEST
 from engram.core.text.document_manifest import ListedDocument, Steps, compare_documents
 from engram.core.text.document_versions import closes_circle
 from engram.services.auth.scope import Scope
+from engram.services.corpus.document_sight import find_seen_in_part
 from engram.services.corpus.document_versions import relink
 from engram.services.corpus.passage_observer import PassageObserver
 from engram.services.corpus.passage_readers import assign_readers
@@ -70,7 +71,7 @@ class DocumentService:
             page = documents.page(reader, scope.collection.id, after, limit, prefix)
         if not scope.is_allowed(INGEST):
             page = [replace(one, folder=None, readers=None) for one in page]
-        in_part = self._find_seen_in_part(scope, {one.id: one.passages for one in page})
+        in_part = find_seen_in_part(self._database, scope.collection.id, {one.id: one.passages for one in page})
         return [replace(one, digest=None, pages=None, notes=[]) if one.id in in_part else one for one in page]
 
     def compare(
@@ -102,7 +103,7 @@ class DocumentService:
             names = [one.source for one in held] if tenancy.get_visibility().readers is not None else []
             ids = documents.find_ids(reader, scope.collection.id, names)
             counts = documents.count_passages(reader, scope.collection.id, list(ids.values()))
-        in_part = self._find_seen_in_part(scope, counts)
+        in_part = find_seen_in_part(self._database, scope.collection.id, counts)
         folders = {folder, *earlier_folders}
         held = [
             replace(one, digest=None) if ids.get(one.source) in in_part else one
@@ -179,16 +180,8 @@ class DocumentService:
                 self._delete_piece(target, document, visible[start : start + PIECE])
         log.info("document deleted", collection=target.name, source=source)
 
-    def _find_seen_in_part(self, scope: Scope, counts: Mapping[int, int]) -> set[int]:
-        """Find the documents that the caller does not see all of; ``counts``: how many passages of each it sees."""
-        if tenancy.get_visibility().readers is None:
-            return set()
-        with tenancy.allow_all_readers(), self._database.read() as reader:
-            held = documents.count_passages(reader, scope.collection.id, list(counts))
-        return {document for document, count in counts.items() if held.get(document) != count}
-
     def _check_seen_whole(self, scope: Scope, source: str, document: int, visible_count: int) -> None:
-        if self._find_seen_in_part(scope, {document: visible_count}):
+        if find_seen_in_part(self._database, scope.collection.id, {document: visible_count}):
             raise ConflictError(
                 f"You do not see all of {source!r}. Its source, date and successor are changed by who does."
             )

@@ -9,12 +9,18 @@ from uuid import UUID, uuid4
 import structlog
 
 from engram.context import tenancy
-from engram.context.errors import EmbeddingUnavailableError, IdempotencyConflictError, NotFoundError
+from engram.context.errors import (
+    ConflictError,
+    EmbeddingUnavailableError,
+    IdempotencyConflictError,
+    NotFoundError,
+)
 from engram.core.auth.access_keys import INGEST as INGEST_SCOPE
 from engram.core.auth.access_keys import READ
 from engram.services.auth.quotas import build_passage_quota_error
 from engram.services.auth.scope import LOCAL, CollectionOpening, Principal, Scope
 from engram.services.corpus.collection_removal import RemovalService
+from engram.services.corpus.document_sight import find_irreplaceable
 from engram.services.corpus.passage_observer import PassageObserver
 from engram.services.corpus.passage_removal import remove_passages
 from engram.services.encoders.encoder import Encoder
@@ -52,6 +58,7 @@ class PassageReception:
         self._digest = hashlib.sha256()
         self._opened: OpenedCollection | None = None
         self._sent = 0
+        self._refused: set[str] = set()
         self.job_id = uuid4()
 
     @property
@@ -71,6 +78,8 @@ class PassageReception:
     ) -> None:
         """Stage (line number, passage) pairs and record (line number, reason) of rejected lines.
 
+        Passages of documents that the caller cannot replace are rejected, see ``check_documents``.
+
         Args:
             documents: that these lines and those to come have whole, or that their importer no longer has.
 
@@ -82,12 +91,26 @@ class PassageReception:
         if self._opening.room is not None and self._sent > self._opening.room:
             raise build_passage_quota_error(self._opening.room)
         collection_id = self._open().collection.id
+        self._refused |= self._find_irreplaceable(documents)
+        documents = [one for one in documents if one["source"] not in self._refused]
+        refused = [(number, body["document"]) for number, body in lines if body.get("document") in self._refused]
+        errors = [*errors, *((number, _describe_refusal(source)) for number, source in refused)]
+        lines = [(number, body) for number, body in lines if body.get("document") not in self._refused]
         with self._database.write() as writer:
             staged_documents.add(writer, collection_id, self.job_id, documents)
             staged_lines.add(writer, collection_id, self.job_id, lines, errors)
             jobs.receive(
                 writer, collection_id, self.job_id, received=len(lines) + len(errors), rejected=len(errors)
             )
+
+    def check_documents(self, documents: Sequence[Mapping[str, Any]]) -> None:
+        """Go on only if the caller can replace the documents.
+
+        Raises:
+            ConflictError: it does not see all of one.
+        """
+        for source in sorted(self._find_irreplaceable(documents)):
+            raise ConflictError(_describe_refusal(source))
 
     def finish(self) -> UUID:
         """Release the job to the workers; the job to look at, which is the first one of a repeated key.
@@ -126,6 +149,10 @@ class PassageReception:
                 collections.delete_unused(writer, self._opened.collection.id)
         self._opened = None
 
+    def _find_irreplaceable(self, documents: Sequence[Mapping[str, Any]]) -> set[str]:
+        folders = {one["source"]: one["folder"] for one in documents}
+        return find_irreplaceable(self._database, self._opening.principal, self._open().collection.id, folders)
+
     def _open(self) -> OpenedCollection:
         if self._opened is None:
             chosen = self._encoder.choose(self._opening.encoder)  # may ask a server, so before the transaction
@@ -149,6 +176,10 @@ class PassageReception:
                 receiving=True,
             )
         return opened
+
+
+def _describe_refusal(source: str) -> str:
+    return f"You do not see all of {source!r}. It is replaced by who does."
 
 
 class IngestService:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from math import log1p
 from threading import Lock
 from typing import Generic, Protocol, TypeVar
 
@@ -16,13 +17,13 @@ from engram.core.learning.states import question_hash
 from engram.core.ranking import bm25, question_units, same_need
 from engram.core.ranking.neighbour_vote import NEIGHBOURS
 from engram.core.ranking.question_pairs import ReadQuestion, Signals
-from engram.core.ranking.question_units import Floats, PassageSpread, QuestionUnits
+from engram.core.ranking.question_units import Floats, QuestionUnits
 from engram.core.ranking.same_need import ComparedQuestions, NearPairs, QuestionSpread
 from engram.core.ranking.wording_scatter import PlacedQuestions
 from engram.providers.language import Language, detect_language, question_terms, read_marks
 from engram.storage.corpus import lexical_index
 from engram.storage.corpus.collections import Collection
-from engram.storage.corpus.current_vectors import Current
+from engram.storage.corpus.current_vectors import RENEWED_SHARE, Current
 from engram.storage.database import Reader
 from engram.storage.learning import question_samples
 from engram.storage.learning.question_samples import QuestionSample
@@ -123,16 +124,8 @@ def _find_members(ids: NDArray[np.int64], held: NDArray[np.int64]) -> NDArray[np
 
 
 @dataclass(frozen=True, slots=True)
-class _MeasuredPassages:
-    """Measures of one version of a collection's passages."""
-
-    spread: PassageSpread
-    terms: PassageTerms
-
-
-@dataclass(frozen=True, slots=True)
 class MeasuredQuestions:
-    """Spread of one collection's questions in one version.
+    """Spread of one collection's questions, of one sample.
 
     Attributes:
         rows: question of the sample or near one -> its row in ``placed``.
@@ -141,7 +134,6 @@ class MeasuredQuestions:
     spread: QuestionSpread
     rows: Mapping[int, int]
     placed: PlacedQuestions
-    terms: PassageTerms
 
     def place(self, reader: Reader, collection: Collection, questions: Sequence[int]) -> PlacedQuestions:
         """Place judged questions; the vectors of those that are not held are read."""
@@ -168,13 +160,15 @@ class _LatestMeasures(Generic[Measured]):
         self._held: OrderedDict[Hashable, tuple[Hashable, Measured]] = OrderedDict()
 
     def find(self, collection: Hashable, version: Hashable, measure: Callable[[], Measured]) -> Measured:
-        """Return what was measured of this version, measured now if another one or none is held."""
+        """Return what was measured of this version, else measure it, and hold it unless it is None."""
         with self._lock:
             held = self._held.get(collection)
             if held is not None and held[0] == version:
                 self._held.move_to_end(collection)
                 return held[1]
         measured = measure()
+        if measured is None:
+            return measured
         with self._lock:
             self._held[collection] = (version, measured)
             self._held.move_to_end(collection)
@@ -184,15 +178,17 @@ class _LatestMeasures(Generic[Measured]):
 
 
 class QuestionSpreads:
-    """Spreads of collections' questions, each measured on the snapshot that first asks for its version.
+    """Spreads of collections' questions, each measured on the snapshot that first asks for its sample.
 
-    Processes that serve the same version come to the same spread. Safe to share between threads.
+    Processes that serve the same sample come to the same spread, except for what verdicts said since of its
+    questions, and for less than ``RENEWED_SHARE`` of the passages. What is taken back, hidden or deleted begins
+    another sample at once. Safe to share between threads.
     """
 
     def __init__(self, load_language: Callable[[], Language]) -> None:
         """``load_language``: of what finds names and dates in questions, called once there are some to compare."""
         self._read = lru_cache(maxsize=MOST_QUESTIONS)(partial(_read, load_language))
-        self._passages: _LatestMeasures[_MeasuredPassages | None] = _LatestMeasures()
+        self._terms: _LatestMeasures[PassageTerms] = _LatestMeasures()
         self._questions: _LatestMeasures[MeasuredQuestions | None] = _LatestMeasures()
 
     def compare(
@@ -214,13 +210,13 @@ class QuestionSpreads:
             evidence: past question -> passages that may get its vote.
         """
         questions = list({one.question_id: one for one in past}.values())
-        measured = None if current is None or not questions else self.find(reader, collection, current)
+        if current is None or not questions:
+            return None
+        measured, terms = self.find(reader, collection, current), self.find_terms(collection, current)
         if measured is None:
             return None
         spread, ids = measured.spread, [one.question_id for one in questions]
-        own, *others = measured.terms.weigh(
-            reader, self.read(collection, [question, *(one.question for one in questions)])
-        )
+        own, *others = terms.weigh(reader, self.read(collection, [question, *(one.question for one in questions)]))
         foreign = np.array([own.is_foreign_to(other) for other in others])
         cosines = np.array([one.similarity for one in questions])
         own_place, placed = spread.place(vector[None, :]), measured.place(reader, collection, ids)
@@ -236,7 +232,7 @@ class QuestionSpreads:
         adapted = spread.units
         if foreign.any():
             adapted = adapted.fit_to_other_languages(
-                vector.astype(np.float64), self._load_foreign(reader, collection, own)
+                vector.astype(np.float64), self._load_foreign(reader, collection, current, own)
             )
             own_nearness, own_vote_nearness = measure_nearness(adapted)
             nearness = np.where(foreign, own_nearness, nearness)
@@ -252,43 +248,54 @@ class QuestionSpreads:
         passages = set[int]().union(*evidence.values())
         # To a question in another language than all who support a passage, its words say nothing.
         apart = passages.difference(*(evidence[one] for one in readable & evidence.keys()))
-        (word_shares,) = measured.terms.measure_shares(reader, [(own, passages)])
+        (word_shares,) = terms.measure_shares(reader, [(own, passages)])
         word_shares |= dict.fromkeys(apart, np.nan)
         return ComparedQuestions(spread, ids, signals, vote_nearness, identical, word_shares)
 
     def find(self, reader: Reader, collection: Collection, current: Current) -> MeasuredQuestions | None:
-        """Return the spread of this version's questions; None if the collection has no passages."""
+        """Return the spread of the questions that are sampled; None if the caller sees no passages."""
+        size = round(log1p(collection.passage_count) / log1p(RENEWED_SHARE))
         return self._questions.find(
-            _key(collection), current, lambda: self._measure_questions(reader, collection, current)
+            _key(collection),
+            (current.space, current.questions, size),
+            lambda: self._measure_questions(reader, collection, current),
         )
+
+    def find_terms(self, collection: Collection, current: Current) -> PassageTerms:
+        """Return the terms of this version's passages."""
+        return self._terms.find(_key(collection), current.base_keys, lambda: PassageTerms(collection))
 
     def read(self, collection: Collection, texts: Sequence[str]) -> list[ReadQuestion]:
         """Read the texts of questions, whose words are still to be weighed."""
         languages = tuple(collection.languages.items())
         return [self._read(text, languages) for text in texts]
 
-    def _load_foreign(self, reader: Reader, collection: Collection, own: ReadQuestion) -> NDArray[np.float32]:
+    def _load_foreign(
+        self, reader: Reader, collection: Collection, current: Current, own: ReadQuestion
+    ) -> NDArray[np.float32]:
         """Load vectors of judged questions in other languages than this one, (n, d)."""
-        _, texts, vectors = question_samples.load_question_vectors(reader, collection.id, SAMPLED_QUESTIONS)
+        _, texts, vectors = question_samples.load_question_vectors(
+            reader, collection.id, current.sampled_until, SAMPLED_QUESTIONS
+        )
         read = self.read(collection, texts)
         return vectors[[row for row, question in enumerate(read) if own.is_foreign_to(question)]]
 
     def _measure_questions(
         self, reader: Reader, collection: Collection, current: Current
     ) -> MeasuredQuestions | None:
-        passages = self._passages.find(
-            _key(collection), (current.space, current.base_keys), lambda: _measure_passages(reader, collection)
-        )
-        if passages is None:
+        passages = question_samples.load_passage_sample(reader, collection.id, SAMPLED_PASSAGES)
+        if not len(passages):
             return None
-        sample = question_samples.load_question_sample(reader, collection, SAMPLED_QUESTIONS, NEIGHBOURS)
-        units = question_units.measure_units(passages.spread, sample.vectors[: sample.size])
-        judged = self._compare_sample(reader, collection, sample, units, passages.terms)
-        latest = question_samples.load_asked_sample(reader, collection, SAMPLED_ASKED, NEIGHBOURS)
-        asked = self._compare_sample(reader, collection, latest, units, passages.terms)
+        terms, until = self.find_terms(collection, current), current.sampled_until
+        sample = question_samples.load_question_sample(reader, collection, until, SAMPLED_QUESTIONS, NEIGHBOURS)
+        spread_of_passages = question_units.measure_passages(passages)
+        units = question_units.measure_units(spread_of_passages, sample.vectors[: sample.size])
+        judged = self._compare_sample(reader, collection, sample, units, terms)
+        latest = question_samples.load_asked_sample(reader, collection, until, SAMPLED_ASKED, NEIGHBOURS)
+        asked = self._compare_sample(reader, collection, latest, units, terms)
         spread = same_need.measure_spread(units, judged, asked)
         rows = {question: row for row, question in enumerate(sample.ids)}
-        return MeasuredQuestions(spread, rows, spread.place(judged.vectors), passages.terms)
+        return MeasuredQuestions(spread, rows, spread.place(judged.vectors))
 
     def _compare_sample(
         self,
@@ -313,13 +320,6 @@ class QuestionSpreads:
         shares = terms.measure_shares(reader, [(read[row], near) for row, near in passages.items()])
         word_shares = dict(zip(passages, shares, strict=True))
         return NearPairs(sample.evidence, rows, neighbours, signals, sample.vectors, word_shares)
-
-
-def _measure_passages(reader: Reader, collection: Collection) -> _MeasuredPassages | None:
-    vectors = question_samples.load_passage_sample(reader, collection.id, SAMPLED_PASSAGES)
-    if not len(vectors):
-        return None
-    return _MeasuredPassages(question_units.measure_passages(vectors), PassageTerms(collection))
 
 
 def _read(load_language: Callable[[], Language], text: str, languages: tuple[tuple[str, int], ...]) -> ReadQuestion:

@@ -1,13 +1,18 @@
 """Versions of what a snapshot holds of a collection. What was computed or cached under others is stale."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import uuid4
 
 from engram.context.errors import UnavailableError
+from engram.storage.column_parameters import integers
 from engram.storage.corpus import collections
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import NOT_DELETED
+from engram.storage.row_lookups import NOT_DELETED, WANTED_IDS, join_by_index
+
+RENEWED_SHARE = 0.02
+"""Share of a collection's judged questions that verdicts change before they are sampled anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +24,8 @@ class Current:
         base_keys: the version of its passages with their base keys and of its graph, another one with each change
             of what answers are made of. Metadata may change without.
         evolved_keys: the same of evolved keys; None: no key evolved.
-        questions: the same of judged questions and their supports; None: nobody judged.
+        questions: the version of what judged questions are sampled; None: nobody judged.
+        sampled_until: the newest question that is sampled.
         question_generation: of the question encoder that verdicts taught; 0: the encoder as it is serves.
     """
 
@@ -27,18 +33,17 @@ class Current:
     base_keys: str
     evolved_keys: str | None
     questions: str | None
+    sampled_until: int
     question_generation: int
 
 
 _CURRENT_STATEMENT = """
     SELECT jsonb_build_object('space', space, 'base_keys', keys_version, 'evolved_keys', (
         SELECT version FROM evolved_key_version WHERE collection_id = %(collection)s
-    ), 'questions', (
-        SELECT version FROM question_memory WHERE collection_id = %(collection)s
-    ), 'question_generation', coalesce((
-        SELECT question_generation FROM question_memory WHERE collection_id = %(collection)s
-    ), 0))
-    FROM collection WHERE id = %(collection)s
+    ), 'questions', memory.version, 'sampled_until', coalesce(memory.sampled_until, 0),
+    'question_generation', coalesce(memory.question_generation, 0))
+    FROM collection LEFT JOIN question_memory memory ON memory.collection_id = %(collection)s
+    WHERE collection.id = %(collection)s
 """
 CURRENT = f"({_CURRENT_STATEMENT})"
 """As a column of a statement that reads something else."""
@@ -103,12 +108,43 @@ def forget_question_generations(writer: Writer) -> None:
     writer.execute("UPDATE question_memory SET question_generation = 0 WHERE question_generation <> 0")
 
 
-def renew_question_version(writer: Writer, collection_id: int) -> None:
-    """Give the question memory another version, in the transaction that changes questions or supports."""
-    writer.execute(
+def renew_question_version(writer: Writer, collection_id: int, changed: int | None = None) -> None:
+    """Have judged questions be sampled anew, in the transaction that changes them or their supports.
+
+    A sample costs hundreds of milliseconds in each process and for each list of readers, so verdicts renew it when
+    they have changed ``RENEWED_SHARE`` of the questions.
+
+    Args:
+        changed: questions that verdicts changed. None: something was taken back, which no sample may go on having.
+    """
+    parameters = {"collection": collection_id, "changed": changed}
+    if changed is not None and writer.rows(
         """
-        INSERT INTO question_memory (collection_id, version) VALUES (%(collection)s, %(version)s)
-        ON CONFLICT (collection_id) DO UPDATE SET version = excluded.version
+        UPDATE question_memory SET changes_left = changes_left - %(changed)s
+        WHERE collection_id = %(collection)s AND changes_left > %(changed)s RETURNING collection_id
+        """,
+        parameters,
+    ):
+        return
+    writer.execute(
+        f"""
+        INSERT INTO question_memory (collection_id, version, sampled_until, changes_left)
+        SELECT %(collection)s, %(version)s, coalesce(max(id), 0), floor({RENEWED_SHARE} * count(*))
+        FROM question WHERE collection_id = %(collection)s
+        ON CONFLICT (collection_id) DO UPDATE SET version = excluded.version,
+            sampled_until = excluded.sampled_until, changes_left = excluded.changes_left
         """,
         {"collection": collection_id, "version": uuid4()},
+    )
+
+
+def renew_if_supporting(writer: Writer, collection_id: int, sentences: Sequence[int]) -> None:
+    """Have judged questions be sampled anew if one of these sentences supports one, before it changes or goes."""
+    writer.execute(
+        f"""
+        UPDATE question_memory SET version = %(version)s WHERE collection_id = %(collection)s AND EXISTS (
+            SELECT FROM {WANTED_IDS} {join_by_index("question_support held", "held.sentence_id = wanted.id")}
+        )
+        """,
+        {"collection": collection_id, "version": uuid4(), "ids": integers(sentences)},
     )

@@ -405,6 +405,7 @@ def add_frames(
 def move_sentences(writer: Writer, collection_id: int, places: Mapping[int, tuple[int, int]]) -> None:
     """Put sentences into other passages, each with its position there."""
     ids = list(places)
+    current_vectors.renew_if_supporting(writer, collection_id, ids)
     for start in range(0, len(ids), ROWS):
         some = ids[start : start + ROWS]
         parameters = {

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from engram.core.text.spelling import normalise_spelling
 from engram.storage.column_parameters import vectors
+from engram.storage.corpus.current_vectors import renew_if_supporting
 from engram.storage.database import Reader, Writer
 from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, join_by_index
 from engram.storage.tables.table_base import metadata
@@ -272,6 +273,7 @@ def delete_sentences(writer: Writer, collection_id: int, sentences: Sequence[int
         """,
         parameters,
     )
+    renew_if_supporting(writer, collection_id, sentences)
     entities = writer.rows(
         f"""
         SELECT DISTINCT link.entity_id FROM {WANTED_IDS}

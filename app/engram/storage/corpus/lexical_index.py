@@ -330,6 +330,21 @@ class CollectionWords:
         )
         return [row.term for row in rows]
 
+    def list_containing(self, part: str) -> list[str]:
+        """List ``COMPARED_TERMS`` terms that contain a part: reads all of the collection.
+
+        Those that only hidden passages have are among them.
+        """
+        rows = self.reader.rows(
+            """
+            SELECT term FROM lexical_term
+            WHERE collection_id = %(collection)s AND strpos(term, %(part)s) > 0
+            LIMIT %(compared)s
+            """,
+            {"collection": self.collection_id, "part": part, "compared": COMPARED_TERMS},
+        )
+        return [row.term for row in rows]
+
     def sample_texts(self, terms: Sequence[str]) -> dict[str, list[str]]:
         """Return titles and texts of the first passages that have each term.
 

@@ -65,6 +65,10 @@ def assign(writer: Writer, collection_id: int, reader_set: int | None, passages:
     if not ids:
         return []
     parameters = {"collection": collection_id, "set": reader_set, "ids": integers(ids)}
+    sentences = writer.rows(
+        f"SELECT s.id FROM {WANTED_IDS} {join_by_index('sentence s', 's.passage_id = wanted.id')}", parameters
+    )
+    current_vectors.renew_if_supporting(writer, collection_id, [row.id for row in sentences])
     for table in ("sentence", "entity_sentence"):
         writer.execute(
             f"""

@@ -16,7 +16,12 @@ from engram.storage.column_parameters import decode_column, decode_vectors, inte
 from engram.storage.corpus.collections import Collection
 from engram.storage.corpus.passages import SPREAD_IDS, SPREAD_PASSAGES
 from engram.storage.database import Reader
-from engram.storage.learning.question_supports import NET_SUPPORT, build_seen_condition, load_question_texts
+from engram.storage.learning.question_supports import (
+    NET_SUPPORT,
+    build_seen_condition,
+    build_seen_list,
+    load_question_texts,
+)
 from engram.storage.question.nearest_neighbours import nearness
 from engram.storage.row_lookups import WANTED_IDS, join_by_index
 
@@ -55,46 +60,52 @@ class QuestionSample:
     similarity: NDArray[np.float64]
 
 
-def load_question_sample(reader: Reader, collection: Collection, limit: int, neighbours: int) -> QuestionSample:
+def load_question_sample(
+    reader: Reader, collection: Collection, until: int, limit: int, neighbours: int
+) -> QuestionSample:
     """Load ``limit`` judged questions, or all that there are, and the nearest judged questions of each.
 
     They are those with the least text hashes: which these are depends on no order of verdicts.
 
     Args:
+        until: the newest question that counts.
         neighbours: of each question, found by the index of questions where there is one.
     """
-    sampled, texts, vectors = load_question_vectors(reader, collection.id, limit)
+    sampled, texts, vectors = load_question_vectors(reader, collection.id, until, limit)
     near = nearness(collection, "question", "embedding", "sampled.embedding", alias="near.")
     pairs = reader.row(
         f"""
         WITH sampled AS MATERIALIZED (
             SELECT id, embedding, collection_id FROM question
-            WHERE collection_id = %(collection)s ORDER BY text_hash LIMIT %(limit)s
+            WHERE collection_id = %(collection)s AND id <= %(until)s ORDER BY text_hash LIMIT %(limit)s
         )
         SELECT array_send(array_agg(sampled.id)) AS questions, array_send(array_agg(near.id)) AS neighbours,
                array_send(array_agg(near.similarity)) AS similarity
         FROM sampled CROSS JOIN LATERAL (
             SELECT near.id, -({near.distance}) AS similarity FROM question near
-            WHERE {near.rows} AND near.id <> sampled.id {build_seen_condition("near")}
+            WHERE {near.rows} AND near.id <= %(until)s AND near.id <> sampled.id {build_seen_list("near")}
             ORDER BY {near.order} LIMIT %(neighbours)s
         ) AS near
         """,
-        {"collection": collection.id, "limit": limit, "neighbours": neighbours},
+        {"collection": collection.id, "until": until, "limit": limit, "neighbours": neighbours},
     )
     return _complete(reader, collection, sampled, texts, vectors, pairs)
 
 
-def load_asked_sample(reader: Reader, collection: Collection, limit: int, neighbours: int) -> QuestionSample:
+def load_asked_sample(
+    reader: Reader, collection: Collection, until: int, limit: int, neighbours: int
+) -> QuestionSample:
     """Load the latest ``limit`` questions that were asked and never judged, and the nearest judged ones of each.
 
-    Parts of other questions and vectors of another space are left out, and so is what was asked after the newest
-    judged question: which questions these are changes with verdicts alone. A caller whom readers limit gets those
+    Parts of other questions and vectors of another space are left out, and so is what was asked after ``until``:
+    which questions these are changes with verdicts alone. A caller whom readers limit gets those
     whose answers showed nothing that is hidden from him.
 
     Args:
+        until: the newest judged question that counts.
         neighbours: of each question, found by the index of questions where there is one.
     """
-    asked = _load_latest_unjudged(reader, collection, limit)
+    asked = _load_latest_unjudged(reader, collection, until, limit)
     near = nearness(collection, "question", "embedding", "asked.embedding", alias="near.")
     row = reader.row(
         f"""
@@ -106,7 +117,8 @@ def load_asked_sample(reader: Reader, collection: Collection, limit: int, neighb
             SELECT asked.id AS question, near.id AS neighbour, near.similarity
             FROM asked CROSS JOIN LATERAL (
                 SELECT near.id, -({near.distance}) AS similarity FROM question near
-                WHERE {near.rows} {build_seen_condition("near")} ORDER BY {near.order} LIMIT %(neighbours)s
+                WHERE {near.rows} AND near.id <= %(until)s {build_seen_list("near")}
+                ORDER BY {near.order} LIMIT %(neighbours)s
             ) AS near
         )
         SELECT * FROM (
@@ -117,24 +129,25 @@ def load_asked_sample(reader: Reader, collection: Collection, limit: int, neighb
             FROM pairs
         ) AS paired
         """,
-        {"collection": collection.id, "asked": list(asked), "neighbours": neighbours},
+        {"collection": collection.id, "until": until, "asked": list(asked), "neighbours": neighbours},
     )
     ids = range(-1, -len(asked) - 1, -1)
     return _complete(reader, collection, ids, list(asked.values()), decode_vectors(row.vectors), row)
 
 
-def _load_latest_unjudged(reader: Reader, collection: Collection, limit: int) -> dict[UUID, str]:
+def _load_latest_unjudged(reader: Reader, collection: Collection, until: int, limit: int) -> dict[UUID, str]:
     """Stored query -> question of the latest ``limit`` that the caller knows no verdict on, the newest first."""
     hidden = "" if tenancy.get_visibility().readers is None else _SHOWED_HIDDEN
     latest = reader.rows(
         f"""
         SELECT e.id, e.question FROM episode e
         WHERE e.collection_id = %(collection)s AND e.space = %(space)s AND NOT e.is_part AND e.created_at <= (
-            SELECT created_at FROM question WHERE collection_id = %(collection)s ORDER BY id DESC LIMIT 1
+            SELECT created_at FROM question WHERE collection_id = %(collection)s AND id <= %(until)s
+            ORDER BY id DESC LIMIT 1
         ) {hidden}
         ORDER BY e.created_at DESC, e.id DESC LIMIT {EPISODES_FOR_EACH} * %(limit)s
         """,
-        {"collection": collection.id, "space": collection.space, "limit": limit},
+        {"collection": collection.id, "until": until, "space": collection.space, "limit": limit},
     )
     asked: dict[bytes, tuple[UUID, str]] = {}
     for query in latest:
@@ -142,9 +155,10 @@ def _load_latest_unjudged(reader: Reader, collection: Collection, limit: int) ->
     judged = reader.rows(
         f"""
         SELECT question.text_hash FROM question
-        WHERE collection_id = %(collection)s AND text_hash = ANY(%(hashes)s) {build_seen_condition("question")}
+        WHERE collection_id = %(collection)s AND id <= %(until)s AND text_hash = ANY(%(hashes)s)
+          {build_seen_condition("question")}
         """,
-        {"collection": collection.id, "hashes": list(asked)},
+        {"collection": collection.id, "until": until, "hashes": list(asked)},
     )
     for one in judged:
         del asked[bytes(one.text_hash)]
@@ -184,18 +198,23 @@ def _complete(
 
 
 def load_question_vectors(
-    reader: Reader, collection_id: int, limit: int
+    reader: Reader, collection_id: int, until: int, limit: int
 ) -> tuple[list[int], list[str], NDArray[np.float32]]:
-    """Load ids, texts and vectors, (n, d), of the ``limit`` judged questions with the least text hashes."""
+    """Load ids, texts and vectors, (n, d), of the ``limit`` judged questions with the least text hashes.
+
+    Args:
+        until: the newest question that counts.
+    """
     row = reader.row(
         """
         SELECT array_agg(id ORDER BY text_hash) AS ids, array_agg(text ORDER BY text_hash) AS texts,
                string_agg(vector_send(embedding), ''::bytea ORDER BY text_hash) AS vectors
         FROM (
-            SELECT * FROM question WHERE collection_id = %(collection)s ORDER BY text_hash LIMIT %(limit)s
+            SELECT * FROM question WHERE collection_id = %(collection)s AND id <= %(until)s
+            ORDER BY text_hash LIMIT %(limit)s
         ) AS sampled
         """,
-        {"collection": collection_id, "limit": limit},
+        {"collection": collection_id, "until": until, "limit": limit},
     )
     return row.ids or [], row.texts or [], decode_vectors(row.vectors)
 

@@ -95,6 +95,19 @@ def build_seen_condition(alias: str) -> str:
     """
 
 
+def build_seen_list(alias: str) -> str:
+    """Return ``build_seen_condition`` of a statement that compares all questions many times, as one list."""
+    if tenancy.get_visibility().readers is None:
+        return ""
+    return f"""
+        AND {alias}.id = ANY (ARRAY(
+            SELECT of_past.question_id FROM question_support of_past JOIN sentence of_support
+              ON of_support.collection_id = of_past.collection_id AND of_support.id = of_past.sentence_id
+            WHERE of_past.collection_id = %(collection)s
+        ))
+    """
+
+
 def lock_questions(
     writer: Writer, collection_id: int, questions: Mapping[bytes, tuple[str, NDArray[np.float32]]]
 ) -> dict[bytes, int]:
@@ -206,7 +219,7 @@ def _build_parameters(supports: SupportRows) -> dict[str, Any]:
 
 def store_supports(writer: Writer, collection_id: int, supports: SupportRows) -> None:
     """Write supports of sentences as they are now, by question and sentence; those that are there are replaced."""
-    renew_question_version(writer, collection_id)
+    renew_question_version(writer, collection_id, len(np.unique(supports.question_ids)))
     writer.execute(
         f"""
         INSERT INTO question_support (collection_id, question_id, sentence_id, support, perplexity, update_count,

@@ -144,6 +144,7 @@ def put_in_place(writer: Writer, job: Job, passages: Sequence[int]) -> None:
         _job_key(job) | {"passages": list(passages)},
     )
     current_vectors.renew_base_version(writer, job.collection_id)
+    current_vectors.renew_question_version(writer, job.collection_id)
 
 
 def _job_key(job: Job) -> dict[str, object]:

@@ -60,7 +60,14 @@ question_memory = Table(
     "question_memory",
     metadata,
     build_collection_column(),
-    require("version", Uuid, comment="A new value after each change of questions and their supports."),
+    require("version", Uuid, comment="A new value whenever the questions are to be sampled anew."),
+    require("sampled_until", BigInteger, default="0", comment="The newest question that may be sampled."),
+    require(
+        "changes_left",
+        BigInteger,
+        default="0",
+        comment="Questions that verdicts may still change before the questions are sampled anew.",
+    ),
     require(
         "question_generation",
         BigInteger,
@@ -68,7 +75,7 @@ question_memory = Table(
         comment="Generation of the question encoder that verdicts taught; 0: the encoder as it is.",
     ),
     PrimaryKeyConstraint("collection_id"),
-    comment="Version of a collection's question memory: what a process measured of an earlier one is stale.",
+    comment="Version of a collection's sample of judged questions: what was measured on an earlier one is stale.",
 )
 
 question_support = Table(

@@ -12,6 +12,10 @@ class AcceptedDocument(Struct):
     A document that was converted, and the job that ingests its passages.
     """
 
+    cancel_url: str
+    """
+    Path to `POST` to until the job is over.
+    """
     collection: str
     job_id: str
     notes: list[str]
@@ -37,6 +41,10 @@ class AcceptedJob(Struct):
     Address of an accepted job.
     """
 
+    cancel_url: str
+    """
+    Path to `POST` to until the job is over.
+    """
     collection: str
     job_id: str
     status_url: str
@@ -794,6 +802,10 @@ class FileOut(Struct):
     A file whose passages a job ingests.
     """
 
+    cancel_url: str
+    """
+    Path to `POST` to until the job is over.
+    """
     collection: str
     filename: str
     id: str
@@ -3057,6 +3069,10 @@ class JobDetail(Struct):
     """
     When its end was asked for; a job still running ends as soon as what is in hand is whole.
     """
+    cancel_url: str | None
+    """
+    Path to `POST` to; null: nothing is left to cancel.
+    """
     collection: str
     created: int
     created_at: str
@@ -3127,6 +3143,10 @@ class JobOut(Struct):
     cancel_requested_at: str | None
     """
     When its end was asked for; a job still running ends as soon as what is in hand is whole.
+    """
+    cancel_url: str | None
+    """
+    Path to `POST` to; null: nothing is left to cancel.
     """
     collection: str
     created: int

@@ -132,6 +132,7 @@ def _stage_passages(
     reception.digest(json.dumps([file.source, file.kind, file.size, file.overlap]).encode())
     reception.digest(file.data)
     lines, errors = _check_passages(file, conversion)
+    reception.check_documents(described)
     for piece in pieces(lines):
         reception.add(piece, errors, described)
         errors, described = [], []

@@ -102,7 +102,7 @@ class ChosenReaders:
             InvalidRequestError: an option, the manifest or a rules file cannot be read, or the manifest names a
                 document that is not there.
         """
-        from engram.wings.importing.conversion.notes import MOST_NAMES, list_some
+        from engram.wings.importing.conversion.notes import list_names
         from engram.wings.importing.conversion.reader_rules import FILE, ReadersOf
 
         given, manifest = options.read()
@@ -113,11 +113,11 @@ class ChosenReaders:
             names = {file.name for file in files}
             absent = sorted(manifest.keys() - names - left_out)
             if absent:
-                raise InvalidRequestError(f"{options.readers} names what is not there: {list_some(absent)}.")
+                raise InvalidRequestError(f"{options.readers} names what is not there: {list_names(absent)}.")
             unnamed[str(options.readers)] = sorted(names - manifest.keys())
         for place, listed in unnamed.items():
             if listed:
-                complain(f"read by {default}, as no line of {place} names them: {list_some(listed, MOST_NAMES)}")
+                complain(f"read by {default}, as no line of {place} names them: {list_names(listed)}")
         return cls(given, rules, ReadersOf(parse_readers(default)), manifest)
 
     def close_new(self, client: Client, collection: str, files: Sequence["SourceFile"]) -> "ChosenReaders":

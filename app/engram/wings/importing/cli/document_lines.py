@@ -1,7 +1,7 @@
 """Files read and written as lines of ``POST /passages``, for the commands that import."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
@@ -145,27 +145,23 @@ def complain_left_out(listed: "Listing") -> None:
     Raises:
         InvalidRequestError: that is everything.
     """
+    from engram.wings.importing.conversion.notes import list_names
+
     if listed.others:
-        complain(f"left alone, being of other kinds: {_format_names(listed.others)}")
+        complain(f"left alone, being of other kinds: {list_names(listed.others)}")
     if listed.outside:
-        complain(f"not followed, being links that leave the folder: {_format_names(listed.outside)}")
+        complain(f"not followed, being links that leave the folder: {list_names(listed.outside)}")
     if listed.locks:
-        complain(f"left alone, only marking files that Office has open: {_format_names(listed.locks)}")
+        complain(f"left alone, only marking files that Office has open: {list_names(listed.locks)}")
     if listed.hidden:
-        complain(f"left alone, being hidden: {_format_names(listed.hidden)}")
+        complain(f"left alone, being hidden: {list_names(listed.hidden)}")
     if listed.empty:
-        complain(f"left alone, being empty: {_format_names(listed.empty)}")
+        complain(f"left alone, being empty: {list_names(listed.empty)}")
     if listed.twins:
-        complain(f"not read, as another file has the same name in Unicode: {_format_names(listed.twins)}")
+        complain(f"not read, as another file has the same name in Unicode: {list_names(listed.twins)}")
     for note in listed.notes:
         complain(note)
     if listed.unreadable:
-        complain(f"cannot be entered: {_format_names(listed.unreadable)}")
+        complain(f"cannot be entered: {list_names(listed.unreadable)}")
     if not listed.sources:
         raise InvalidRequestError("There is nothing to import.")
-
-
-def _format_names(names: Sequence[str]) -> str:
-    from engram.wings.importing.conversion.notes import MOST_NAMES, list_some
-
-    return list_some(names, MOST_NAMES)

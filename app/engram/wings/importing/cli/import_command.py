@@ -75,7 +75,9 @@ def import_(
 ) -> None:
     """Make passages of documents, cut along their structure, and wait until they are searchable.
 
-    Reads text, Markdown, HTML, PDF, Word, PowerPoint, Excel, CSV, e-mail, EPUB, notebooks, captions and JSON.
+    Reads text, Markdown, HTML, PDF, Word, PowerPoint, Excel, OpenDocument, RTF, reStructuredText, Org, CSV, e-mail,
+    EPUB, notebooks, captions, JSON, YAML and XML; pictures with Tesseract, and Office files of before 2007 with
+    LibreOffice. `docs/import.md` lists their endings.
     Each file makes a document. Its name is the path below the imported folder. It replaces the document of this
     name, and what was learned follows the text, also where a section moves or a file is renamed. A file that
     cannot be read costs a line and exit code 1; its earlier passages stay, and the other files are imported.

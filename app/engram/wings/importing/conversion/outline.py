@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from engram.core.text.joining import join_texts
+from engram.core.text.words import is_blank
 from engram.wings.importing.conversion.documents import Block, Document, NotInstalledError, UnreadableError
 from engram.wings.importing.conversion.table_model import TableLine
 
@@ -65,7 +66,7 @@ class Outline:
         """Add a block, unless it is blank."""
         text, encoded = drop_encoded(text)
         self.encoded += encoded
-        if text.strip():
+        if not is_blank(text):
             self._blocks.append(replace(self._block(text, whole=whole), is_header=is_header))
             self._empty = None
 

@@ -1,8 +1,9 @@
 """File systems by address, read by fsspec, such as ``s3://bucket/handbook``."""
 
 import hashlib
+import time
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
@@ -18,7 +19,14 @@ from engram.wings.importing.conversion.folder import (
 )
 from engram.wings.importing.conversion.formats import find_kind, is_wanted
 from engram.wings.importing.conversion.reader_rules import FILE, ReaderRules, check_rules_name
-from engram.wings.importing.sources.source import FileContent, ListKnown, Source, load_library
+from engram.wings.importing.sources.source import (
+    FileContent,
+    ListKnown,
+    Source,
+    is_settled,
+    load_library,
+    read_http_date,
+)
 
 Result = TypeVar("Result")
 ETAGS = "ETag", "etag", "md5Hash"
@@ -30,7 +38,9 @@ RULES_BYTES = 1 << 20
 class FileSystem(Source):
     """Files below an address.
 
-    The version of a file is its ETag and size, or its path, size and time. A file that has neither is hashed.
+    The version of a file is its ETag and size, or its path, size and time. A file that has neither is hashed, as is
+    one that changed just before it was listed: its next change may leave it the same time, of which WebDAV servers
+    make ETags.
 
     Raises:
         InvalidRequestError: the address is of no known kind, or nobody answers there.
@@ -44,7 +54,8 @@ class FileSystem(Source):
         self.name = escape_name(_hide_password(parts))
         self._address = address
         self._system, self._top = self._open()
-        self._digests: dict[Path, str] = {}
+        self._etags_are_times = parts.scheme.startswith("webdav")
+        self._versions: dict[Path, str] = {}
         self._names: list[str] = []
         self._rules: list[Path] = []
 
@@ -52,7 +63,8 @@ class FileSystem(Source):
         """List the files below the address, without hidden ones and links."""
         del list_known
         prefix = f"{prefix.rstrip('/')}/" if prefix else ""
-        self._digests, self._names, self._rules = {}, [], []
+        self._versions, self._names, self._rules = {}, [], []
+        listed_at = time.time()
         if self._system is None:
             self._system, self._top = self._open()
         self._system.invalidate_cache()
@@ -78,7 +90,7 @@ class FileSystem(Source):
                     folders.append(path)
                     self._names.append(escape_name(f"{below}/"))
                 elif not is_folder:
-                    self._add_file(path, entry, prefix, files, left_out)
+                    self._add_file(path, entry, prefix, files, left_out, listed_at)
         chosen, twins = part_twins(sorted(files, key=lambda file: file.path))
         return Listing(
             tuple(chosen),
@@ -98,15 +110,13 @@ class FileSystem(Source):
         return ReaderRules.parse(texts, self._names, [file.path for file in files])
 
     def find_digest(self, file: SourceFile) -> str:
-        """Return the version as it was listed."""
-        if file.path not in self._digests:
-            self._digests[file.path] = hashlib.sha256(self._read(file.path)).hexdigest()
-        return self._digests[file.path]
+        """Return the version as it was listed, else the hash of the content."""
+        return self._versions.get(file.path) or hashlib.sha256(self._read(file.path)).hexdigest()
 
     def read(self, file: SourceFile, most_bytes: int) -> FileContent:
         """Read a file."""
         data = self._read(file.path, most_bytes)
-        return FileContent(data, find_kind(file.path.name), self.find_digest(file))
+        return FileContent(data, find_kind(file.path.name), self._versions.get(file.path))
 
     def _open(self) -> tuple[Any, str]:
         """The file system of the address, and the path in it."""
@@ -154,6 +164,7 @@ class FileSystem(Source):
         prefix: str,
         files: list[SourceFile],
         left_out: dict[str, list[str]],
+        listed_at: float,
     ) -> None:
         check_rules_name(path)
         below = path.relative_to("/").as_posix()
@@ -171,9 +182,22 @@ class FileSystem(Source):
             left_out["empty"].append(file.name)
         else:
             files.append(file)
-            version = _find_version(below, entry)
+            version = self._find_version(below, entry, listed_at)
             if version is not None:
-                self._digests[path] = hashlib.sha256(version.encode()).hexdigest()
+                self._versions[path] = hashlib.sha256(version.encode()).hexdigest()
+
+    def _find_version(self, below: str, entry: Mapping[str, Any], listed_at: float) -> str | None:
+        """Version of a file; without an ETag it differs from those of other files as well."""
+        etag = next((entry[name] for name in ETAGS if entry.get(name)), None)
+        changed = next((entry[name] for name in TIMES if entry.get(name)), None)
+        if changed is not None and (etag is None or self._etags_are_times):
+            moment = _read_time(changed)
+            if moment is None or not is_settled(moment, listed_at):
+                return None
+        if etag is not None:
+            return f"etag {etag} {entry.get('size')}"
+        changed = changed.isoformat() if isinstance(changed, datetime) else changed
+        return None if changed is None else f"{below} {entry.get('size')} {changed}"
 
     def _read(self, path: Path, most_bytes: int | None = None) -> bytes:
         where = self._find_path(path)
@@ -197,16 +221,16 @@ def _translate(call: Callable[[], Result]) -> Result:
         raise OSError(_describe(error)) from error
 
 
-def _find_version(below: str, entry: Mapping[str, Any]) -> str | None:
-    """Version of a file; without an ETag it differs from those of other files as well."""
-    for name in ETAGS:
-        if entry.get(name):
-            return f"etag {entry[name]} {entry.get('size')}"
-    for name in TIMES:
-        if entry.get(name):
-            time = entry[name].isoformat() if isinstance(entry[name], datetime) else entry[name]
-            return f"{below} {entry.get('size')} {time}"
-    return None
+def _read_time(value: Any) -> float | None:
+    """Seconds since 1970 of a time as a file system writes it; None: it cannot be read."""
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            return read_http_date(value)
+    if isinstance(value, datetime):
+        return (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
+    return float(value) if isinstance(value, int | float) else None
 
 
 def _hide_password(parts: SplitResult) -> str:

@@ -1,13 +1,14 @@
 """Files and folders of this machine."""
 
 import hashlib
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from engram.wings.importing.conversion.folder import Listing, SourceFile, escape_name, list_files
 from engram.wings.importing.conversion.formats import find_kind
 from engram.wings.importing.conversion.reader_rules import ReaderRules
-from engram.wings.importing.sources.source import FileContent, ListKnown, Source
+from engram.wings.importing.sources.source import FileContent, ListKnown, Source, is_settled
 
 
 class LocalFiles(Source):
@@ -30,7 +31,8 @@ class LocalFiles(Source):
         return ReaderRules.read([file.path for file in files])
 
     def find_digest(self, file: SourceFile) -> str:
-        """Hash a file, unless its size and time are those of the last time."""
+        """Hash a file, unless its size and time are those of the last time, and it had not just changed then."""
+        moment = time.time()
         state = file.path.stat()
         version = (state.st_mtime_ns, state.st_size)
         known = self._digests.get(file.path)
@@ -38,7 +40,8 @@ class LocalFiles(Source):
             return known[1]
         with file.path.open("rb") as opened:
             digest = hashlib.file_digest(opened, "sha256").hexdigest()
-        self._digests[file.path] = (version, digest)
+        if is_settled(state.st_mtime, moment):
+            self._digests[file.path] = (version, digest)
         return digest
 
     def read(self, file: SourceFile, most_bytes: int) -> FileContent:

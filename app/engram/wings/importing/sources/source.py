@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from importlib import import_module
 from typing import Any
 
@@ -13,6 +14,9 @@ from engram.wings.importing.conversion.reader_rules import ReaderRules
 
 ListKnown = Callable[[], Sequence[KnownDocument]]
 """Lists the documents that the collection has."""
+
+UNSETTLED_SECONDS = 2.0
+"""Two changes within it may leave a file the same time: many systems store whole seconds, FAT every second one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +83,24 @@ class Source(ABC):
         """Return those of other folders with the same documents that this source was called before."""
         del folders
         return []
+
+
+def is_settled(changed: float, moment: float) -> bool:
+    """Whether any change after a moment gives a file another time than it has, as git asks of its index.
+
+    Args:
+        changed: time of the file, in seconds since 1970.
+        moment: before the file was read, in seconds since 1970.
+    """
+    return changed < moment - UNSETTLED_SECONDS
+
+
+def read_http_date(text: str) -> float | None:
+    """Return seconds since 1970 of a date such as ``Mon, 30 Nov 2026 08:00:00 GMT``; None: it is none."""
+    try:
+        return parsedate_to_datetime(text).timestamp()
+    except ValueError:
+        return None
 
 
 def load_library(name: str, package: str = "engram[sources]") -> Any:

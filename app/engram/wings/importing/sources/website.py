@@ -2,6 +2,7 @@
 
 import hashlib
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,10 +10,10 @@ from urllib.parse import urlsplit, urlunsplit
 
 from engram.context.errors import InvalidRequestError
 from engram.wings.importing.conversion.folder import NAME_CHARACTERS, Listing, SourceFile, escape_name
-from engram.wings.importing.conversion.notes import list_some
+from engram.wings.importing.conversion.notes import list_names
 from engram.wings.importing.conversion.reader_rules import ReaderRules
 from engram.wings.importing.sources.page_list import PageList, list_pages
-from engram.wings.importing.sources.source import FileContent, ListKnown, Source
+from engram.wings.importing.sources.source import FileContent, ListKnown, Source, is_settled, read_http_date
 from engram.wings.importing.sources.web_client import WebClient, WebResponse
 
 PAGE_BYTES = 32 << 20
@@ -102,9 +103,9 @@ class Website(Source):
                     self._pages[name] = page
         notes = [f"{self.name}: {failure}" for failure in listed.failures]
         if forbidden:
-            notes.append(f"not read, as robots.txt forbids it: {list_some(forbidden)}")
+            notes.append(f"not read, as robots.txt forbids it: {list_names(forbidden)}")
         if listed.elsewhere:
-            notes.append(f"not read, being of another website: {list_some(listed.elsewhere)}")
+            notes.append(f"not read, being of another website: {list_names(listed.elsewhere)}")
         files = [SourceFile(Path("/", name), name, self.name) for name in self._pages]
         whole = () if not listed.failures else (self.name,)
         return Listing(tuple(files), tuple(others), (), unreadable=whole, notes=tuple(notes))
@@ -161,7 +162,12 @@ class Website(Source):
 
 
 def _find_version(url: str, answer: WebResponse) -> str:
-    """ETag or time with a hash of the URL, since pages share times; else the hash of the content."""
+    """ETag or time with a hash of the URL, since pages share times; else the hash of the content.
+
+    A page that had just changed is hashed: its next change may leave it the same time, of which servers make ETags.
+    """
+    if not _has_settled(answer.headers):
+        return hashlib.sha256(answer.data).hexdigest()
     suffix = f" {_hash_url(url)}"
     for version in (
         f"etag {answer.headers.get('etag', '')}",
@@ -175,6 +181,13 @@ def _find_version(url: str, answer: WebResponse) -> str:
         ):
             return version + suffix
     return hashlib.sha256(answer.data).hexdigest()
+
+
+def _has_settled(headers: Mapping[str, str]) -> bool:
+    """Whether a later change of a page gives it another time, by the website's own clock where it tells it."""
+    changed = read_http_date(headers.get("last-modified", ""))
+    moment = read_http_date(headers.get("date", ""))
+    return changed is None or is_settled(changed, time.time() if moment is None else moment)
 
 
 def _build_condition(url: str, known: str) -> Mapping[str, str]:

@@ -149,7 +149,8 @@ class GapService:
         vectors = vectors[[by_wording[wording][0] for wording in wordings]]
         measured = None if current is None else self._spreads.find(reader, collection, current)
         read = self._spreads.read(collection, wordings)
-        read = read if measured is None else measured.terms.weigh(reader, read)
+        if current is not None and measured is not None:
+            read = self._spreads.find_terms(collection, current).weigh(reader, read)
         precise = vectors.astype(np.float64)
         groups: list[list[AskedQuestion]] = []
         free = np.ones(len(wordings), dtype=np.bool_)
