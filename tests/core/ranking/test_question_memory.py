@@ -194,11 +194,12 @@ def test_a_rejection_is_believed_by_all_that_judges_said_in_any_order(verdicts: 
         ([], True),
         ([REJECTION], False),
         ([(0.0, 1 / 3)], True),
+        ([(0.0, 1 / 2)], True),
         ([(0.0, 1 / 3)] * 3, False),
         ([(0.0, 1 / 2)] * 2, False),
         ([REJECTION, SUPPORT], True),
     ],
-    ids=["none", "a full one", "a graded one", "three graded ones", "two half ones", "mixed votes"],
+    ids=["none", "a full one", "a graded one", "a bare thumb", "three graded ones", "two half ones", "mixed votes"],
 )
 @pytest.mark.parametrize("lead", [3.0, 30.0])
 def test_a_full_rejection_takes_any_lead(verdicts: Verdicts, first: bool, lead: float) -> None:
@@ -209,17 +210,20 @@ def test_a_full_rejection_takes_any_lead(verdicts: Verdicts, first: bool, lead: 
     assert lifts[1:].tolist() == [0.0, 0.0]
 
 
-@given(st.lists(st.floats(-20, 20), min_size=3, max_size=9, unique=True), st.floats(0.5, 1.0))
-def test_passages_that_are_rejected_alike_keep_their_order_behind_the_best_other(
-    values: list[float], rejected: float
-) -> None:
-    scores = np.sort(np.array(values))[::-1]
-    lifts = compute_recall_lifts(
-        scores, np.zeros(len(scores)), 1.0, np.array([rejected] * 2 + [0.0] * (len(scores) - 2))
-    )
-    first, second, best, *_ = scores + lifts
+@given(st.lists(st.tuples(st.floats(-20, 20), units), min_size=2, max_size=9))
+def test_a_passage_that_is_rejected_more_overtakes_none(pairs: list[tuple[float, float]]) -> None:
+    scores = np.sort(np.array([score for score, _ in pairs]))[::-1]
+    rejections = np.sort(np.array([rejection for _, rejection in pairs]))
+    after = scores + compute_recall_lifts(scores, np.zeros(len(pairs)), 1.0, rejections)
 
-    assert best > first >= second
+    assert (np.diff(after) <= 1e-6).all()
+
+
+def test_a_thumb_down_without_citations_leaves_a_clear_first_passage_first() -> None:
+    scores = np.array([12.9, 6.8, 6.7, 5.7, 5.3, 5.2])
+    rejections = np.array([judge([(0.0, 1 / (2 * rank))]) for rank in range(1, 6)] + [0.0])
+
+    assert (scores + compute_recall_lifts(scores, np.zeros(6), 1.5, rejections)).argmax() == 0
 
 
 @pytest.mark.parametrize(

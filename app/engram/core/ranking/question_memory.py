@@ -5,12 +5,12 @@ right. Once it is more probable than not that the present question has the need 
 
     recalled passages:  p = 1 - (1 - p_base) (1 - p_recall)     p_recall = P(same need) · reliability of the support
     other passages:     p = p_base · min(1, 2 (1 - m))          m: the highest p_recall
-    rejected passages:  that p times (1 - p_rejection) c^n      p_rejection = P(same need) · net rejection
+    rejected passages:  that p times (1 - p_rejection) c^w      p_rejection = P(same need) · net rejection
 
-A support names what helped and is seldom wrong. A rejection says what one judge did not find; others do more often,
-so its net alone is believed. n is p_rejection in full rejections by one trusted judge, at most 1, and c is p of the
-best passage that nobody rejects / p of the best of all. So one full rejection takes all of a lead, and the passage
-is not first again. Rejections of a part, as by graded ratings, take their part.
+A support names what helped and is seldom wrong. A rejection says what one judge did not find; others often do, so
+its net alone is believed. With p_rejection worth n full rejections by one trusted judge, w is 2n - 1 from n = 1/2
+to 1, so that nothing jumps, and c is the best p of passages with w = 0 / that of those with w > 0, at most 1. So a
+full rejection takes all of a lead: the passage is not first again. Half a one, as by a bare thumb, takes none.
 
 p_base is the logistic function of the score, less a reference: the score at which as many passages are expected to
 be evidence as answered judged questions on average, of those whose need was judged twice. So where one passage
@@ -169,10 +169,14 @@ def _compute_losses(log_probabilities: Floats, rejections: Floats) -> Floats:
         rejections: see ``compute_recall_lifts``.
     """
     unsure = 1.0 - np.minimum(rejections, MOST_CERTAIN)
-    others = np.where(rejections > 0, -np.inf, log_probabilities).max(axis=-1, keepdims=True)
-    lead = log_probabilities.max(axis=-1, keepdims=True) - others
-    full_rejections = np.minimum(1.0, rejections / unsure)  # one alone leaves a net of one half
-    return np.asarray(np.log(unsure) - full_rejections * np.where(np.isfinite(lead), lead, 0.0))
+    full_rejections = rejections / unsure  # one leaves a net of one half
+    shares = np.clip(2.0 * full_rejections - 1.0, 0.0, 1.0)
+    losses = np.log(unsure)
+    if (shares > 0).any() and not (shares > 0).all():
+        others = (log_probabilities + losses)[..., shares == 0].max(axis=-1, keepdims=True)
+        lead = log_probabilities[..., shares > 0].max(axis=-1, keepdims=True) - others
+        losses = losses - shares * np.maximum(lead, 0.0)
+    return np.broadcast_to(losses, log_probabilities.shape)
 
 
 def find_even_odds(scores: Floats, evidence_count: float) -> Floats:
