@@ -3,7 +3,6 @@
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from running import Service
 from soak.actors import Leaver
