@@ -1,8 +1,8 @@
 """What the database holds after a soak, beside verdicts: texts, readers, queries, jobs, nothing of the erased."""
 
+import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from running import Service
 from soak.actors import Leaver
@@ -10,6 +10,8 @@ from soak.ledger import Ledger, Readers, get_thing
 from soak.verdict_checks import Rows
 
 SHOWN = 5
+LOOKS = 10
+SECONDS_BETWEEN_LOOKS = 2.0
 PERSONAL = """
     SELECT c.table_name AS "table", c.column_name AS "column" FROM information_schema.columns c
     JOIN information_schema.tables t USING (table_schema, table_name)
@@ -100,13 +102,11 @@ def check_replica(service: Service) -> list[str]:
         return []
     from tests.faults.installation import contents, different
 
-    service.wait_for_replica()
-    one, other = contents(service.postgres.url), contents(service.replica.url)
-    return [
-        f"primary and replica differ in {name}: {_count(one, name)}, {_count(other, name)}"
-        for name in different(one, other)
-    ]
-
-
-def _count(tables: Mapping[str, Any], name: str) -> int:
-    return int(tables.get(name, (0,))[0])
+    differing: Sequence[str] = ()
+    for _ in range(LOOKS):  # workers go on, and may change a row after the first database was read
+        service.wait_for_replica()
+        differing = different(contents(service.postgres.url), contents(service.replica.url))
+        if not differing:
+            break
+        time.sleep(SECONDS_BETWEEN_LOOKS)
+    return [f"primary and replica differ in {name}" for name in differing]

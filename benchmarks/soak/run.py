@@ -41,19 +41,21 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
-import httpx
 import structlog
 
 import common
 from engram.composition.container import Application
 from engram.context import tenancy
 from engram.wings.local import sample
-from running import POLL_SECONDS, Fault, Service, disturb
+from running import Fault, Service, disturb
 from soak.actors import Actor, FolderSync, Ingest, Leavers, Place, ReadersChanges
 from soak.asking import Askers
+from soak.client import Caller, Failures
 from soak.report import report, report_questions
 from soak.row_checks import check_erased, check_jobs, check_passages, check_queries, check_replica
 from soak.usage import Usage
@@ -78,34 +80,22 @@ def corpus(folder: Path | None, count: int) -> tuple[list[Body], list[str]]:
     return passages, [text for question in sample.questions() for text in (question.text, question.paraphrase)]
 
 
-def ingest(service: Service, passages: Sequence[Body]) -> None:
+def ingest(caller: Caller, passages: Sequence[Body]) -> None:
     """Fill the collection through the API."""
-    with httpx.Client(base_url=service.url, timeout=120.0, trust_env=False) as client:
-        lines = "\n".join(json.dumps({k: row[k] for k in ("id", "title", "text")}) for row in passages)
-        accepted = client.post(
-            "/passages",
-            params={"collection": COLLECTION},
-            content=lines.encode(),
-            headers={"Content-Type": "application/x-ndjson"},
-        )
-        accepted.raise_for_status()
-        while (job := client.get(accepted.json()["status_url"]).json())["status"] in {"queued", "running"}:
-            time.sleep(POLL_SECONDS)
-        if job["status"] != "succeeded":
-            raise SystemExit(f"Ingest failed: {job}")
+    for part in common.chunks(passages, common.LINES_PER_WRITE):
+        rows = [{key: row[key] for key in ("id", "title", "text")} for row in part]
+        caller.wait(caller.send("POST", "/passages", json={"collection": COLLECTION, "passages": rows}))
 
 
-def ask(service: Service, questions: Sequence[str], count: int) -> list[Body]:
+def ask(caller: Caller, questions: Sequence[str], count: int) -> list[Body]:
     """That many answered queries, each with the sentences it showed."""
     answered = []
-    with httpx.Client(base_url=service.url, timeout=60.0, trust_env=False) as client:
-        for number in range(count):
-            text = questions[number % len(questions)]
-            body = {"collection": COLLECTION, "query": text, "include": ["sentences"]}
-            answer = client.post("/query", json=body).raise_for_status().json()
-            shown = [sentence["sentence_id"] for hit in answer["passages"] for sentence in hit["sentences"]]
-            if len(shown) >= 3:
-                answered.append({"query_id": answer["query_id"], "shown": shown, "text": text})
+    for text in islice(cycle(questions), count):
+        body = {"collection": COLLECTION, "query": text, "include": ["sentences"]}
+        answer = caller.send("POST", "/query", json=body).body
+        shown = [sentence["sentence_id"] for hit in answer["passages"] for sentence in hit["sentences"]]
+        if len(shown) >= 3:
+            answered.append({"query_id": answer["query_id"], "shown": shown, "text": text})
     return answered
 
 
@@ -159,8 +149,9 @@ def soak(arguments: argparse.Namespace, folder: Path) -> list[str]:
     passages, questions = corpus(arguments.data, arguments.passages)
     service = Service(folder, apis=arguments.api, workers=arguments.workers, replica=arguments.replica)
     with service, tenancy.allow_all_tenants():
-        ingest(service, passages)
-        answered = ask(service, questions, arguments.questions)
+        with contextlib.closing(Caller(service.url, Failures())) as caller:
+            ingest(caller, passages)
+            answered = ask(caller, questions, arguments.questions)
         sent = verdicts(answered, arguments.posts, arguments.expanded, draw)
         place = Place(
             service.url,
@@ -169,7 +160,8 @@ def soak(arguments: argparse.Namespace, folder: Path) -> list[str]:
             questions,
             frozenset(r["id"] for r in passages),
         )
-        others = list_others(place, arguments.seed, folder / "notes") if arguments.beside else []
+        kinds = (ReadersChanges, Ingest, partial(FolderSync, folder=folder / "notes"), Leavers)
+        others: list[Actor] = [kind(place, arguments.seed) for kind in kinds] if arguments.beside else []
         for other in others:
             other.prepare()
         alone, loaded = (
@@ -188,11 +180,6 @@ def soak(arguments: argparse.Namespace, folder: Path) -> list[str]:
         ):
             run.post()
         return conclude(run, place, others, alone, loaded, {row["id"]: row["text"] for row in passages})
-
-
-def list_others(place: Place, seed: int, folder: Path) -> list[Actor]:
-    """What goes on beside questions and verdicts."""
-    return [ReadersChanges(place, seed), Ingest(place, seed), FolderSync(place, seed, folder), Leavers(place, seed)]
 
 
 @contextlib.contextmanager
