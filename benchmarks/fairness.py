@@ -85,11 +85,7 @@ def passages(http: httpx.Client, at: int, target: "Target") -> httpx.Response:
 
 
 SENDERS: Mapping[str, Callable[[httpx.Client, int, "Target"], httpx.Response]] = {
-    "queries": queries,
-    "verdicts": verdicts,
-    "sessions": sessions,
-    "tokens": tokens,
-    "passages": passages,
+    sender.__name__: sender for sender in (queries, verdicts, sessions, tokens, passages)
 }
 
 

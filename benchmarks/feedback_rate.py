@@ -103,6 +103,11 @@ class Scratch:
                 (self._batches, list(ids), *[numbers] * 6),
             )
 
+    def choose_batches(self, count: int) -> list[list[int]]:
+        """Ids of so many rows in batches, each in order."""
+        numbers = common.chunks([at % self.rows for at in range(count)], UPDATES_PER_BATCH)
+        return [sorted(set(batch)) for batch in numbers]
+
     def drop(self) -> None:
         """Remove the tables."""
         self.connection().execute(f"DROP TABLE {self._name}, {self._name}_log, {self._name}_audit")
@@ -152,6 +157,12 @@ def verdicts(
     ]
 
 
+def count_changes(app: Application, collection: str, events: Sequence[int]) -> int:
+    """Count the states that applied verdicts moved."""
+    scope = app.auth.access.scope(collection)
+    return sum(len(app.learning.verdicts.read(scope, event).changes or []) for event in events)
+
+
 def measure(
     app: Application,
     collection: str,
@@ -173,11 +184,8 @@ def measure(
     moved = updates(scratch.connection())
     applied = seconds(threads, lambda batch: app.learning.learner.apply(collection_id, batch), batches)
     moved = updates(scratch.connection()) - moved
-    changed = sum(
-        len(app.learning.verdicts.read(app.auth.access.scope(collection), event).changes or []) for event in events
-    )
-    ids = common.chunks([at % scratch.rows for at in range(changed)], UPDATES_PER_BATCH)
-    plain = changed / seconds(threads, scratch.update, [sorted(set(batch)) for batch in ids])
+    changed = count_changes(app, collection, events)
+    plain = changed / seconds(threads, scratch.update, scratch.choose_batches(changed))
     rate = changed / applied
     hot = moved[1] / max(moved[0], 1.0)
     return [threads, accepted, accepted / commits, posts / applied, rate, rate / plain, hot]
@@ -205,15 +213,9 @@ def costs(
         spent["verdicts"].append(
             processors(backends, lambda batch: app.learning.learner.apply(collection_id, batch), applying)
         )
-        changed = sum(
-            len(app.learning.verdicts.read(app.auth.access.scope(collection), event).changes or [])
-            for event in events
-        )
+        changed = count_changes(app, collection, events)
         updates.append(changed)
-        ids = [
-            sorted(set(batch))
-            for batch in common.chunks([at % scratch.rows for at in range(changed)], UPDATES_PER_BATCH)
-        ]
+        ids = scratch.choose_batches(changed)
         spent["plain"].append(processors(backends, scratch.update, ids))
         spent["audited"].append(processors(backends, scratch.write_audit_rows, ids))
     medians = {name: np.median(np.array(rows), axis=0) for name, rows in spent.items()}

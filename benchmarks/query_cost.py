@@ -246,35 +246,23 @@ def main() -> None:
         )
         floor = Floor(app, addresses.database_url, collection, exact=True)
 
-        def build_query(
-            question: str,
-            name: str = collection,
-            parts: Sequence[object] = (),
-            asked_of: Application = app,
-            strategy: Strategy = "graph",
-        ) -> Query:
-            return Query(
-                text=question,
-                scope=asked_of.auth.access.scope(name),
-                top_k=TOP_K,
-                memory=arguments.memory,
-                profile=arguments.profile,
-                strategy=strategy,
-                parts=tuple(parts),
-            )
+        options = {"top_k": TOP_K, "memory": arguments.memory, "profile": arguments.profile}
+
+        def build_query(question: str, name: str = collection, parts: tuple[object, ...] = ()) -> Query:
+            return Query(text=question, scope=app.auth.access.scope(name), parts=parts, **options)
 
         def service(question: str, asked_of: Application = app, strategy: Strategy = "graph") -> object:
-            return asked_of.answers.question.answer(build_query(question, asked_of=asked_of, strategy=strategy))
+            return common.ask(asked_of, collection, question, strategy=strategy, **options)
 
         def ask_with(context: ContextPart) -> Callable[[str], object]:
             def ask(question: str) -> object:
-                query = build_query(question, parts=[context])
+                query = build_query(question, parts=(context,))
                 return app.answers.context.add(query, app.answers.question.answer(query))
 
             return ask
 
         def ask_one(name: str, question: str) -> object:
-            return app.answers.question.answer(build_query(question, name))
+            return common.ask(app, name, question, **options)
 
         def plan_one(name: str, question: str) -> object:
             return app.answers.question.plan(build_query(question, name))

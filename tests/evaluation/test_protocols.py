@@ -20,13 +20,13 @@ from engram.providers.ranking_prior import SHIPPED_FILE
 from engram.services.verdict.verdict import NamedSentence
 from engram_evaluation import change_table
 from engram_evaluation.dataset import Dataset, GoldSentence, Question, load
-from engram_evaluation.expected import ExpectedFigures, Figure, read_published
 from engram_evaluation.harness import Harness, open_harness
 from engram_evaluation.protocols import JUDGED_GROUP, OTHER_HALF, PARAPHRASES, SHARING_GROUP, UNJUDGED, plan
 from engram_evaluation.run_options import Options
 from engram_evaluation.verdict_givers import OracleJudge, ShownSentence
 from engram_evaluation.weight_fit import fit_kinds
 from tests.evaluation.conftest import FULL, Evaluate
+from tests.evaluation.expected import ExpectedFigures, Figure, read_published
 from tests.support.openai_server import OpenAiServer, keyword_handler
 from tests.support.scopes import ANYWHERE
 from tests.support.state import rows

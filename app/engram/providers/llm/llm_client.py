@@ -177,20 +177,15 @@ class Llm:
             replies.SufficiencyReply,
         )
 
-    def judge_support(
-        self,
-        question: str,
-        sentences: Mapping[int, str] | Sequence[tuple[int, str]],
-        answer: str | None = None,
-    ) -> Judgement:
-        """Tell which sentences, given by id, carry the answer; ``answer`` is the one proposed, if any."""
+    def judge_support(self, question: str, sentences: Mapping[int, str] | Sequence[tuple[int, str]]) -> Judgement:
+        """Tell which sentences, given by id, carry the answer."""
         pairs = sentences.items() if isinstance(sentences, Mapping) else sentences
         if not pairs:
             return Judgement(supporting=(), confidence=None, judged=())
         evidence = prompts.number_sentences(pairs)
         return self.ask(
             "judge",
-            prompts.support(question, evidence, answer),
+            prompts.support(question, evidence),
             lambda reply: replies.read_judgement(reply, evidence.ids),
             replies.SupportReply,
         )

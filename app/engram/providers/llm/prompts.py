@@ -52,8 +52,7 @@ Reply with one JSON object: {{"sufficient": true}} or {{"sufficient": false}}.""
 _SUPPORT = f"""\
 You audit a search: which of the retrieved sentences carry the answer? A sentence carries it if it states the
 answer, or if it supplies a link that the way to the answer runs through, such as who or what another sentence
-is about, or a condition that the question sets. Sharing the subject or a name is not enough. The proposed
-answer, if there is one, may be wrong: go by the question.
+is about, or a condition that the question sets. Sharing the subject or a name is not enough.
 
 {QUOTATION_RULE} {NUMBERED_RULE}
 
@@ -125,12 +124,9 @@ def sufficiency(question: str, evidence: NumberedEvidence) -> list[Message]:
     return conversation(_SUFFICIENCY, {"evidence": evidence.block, "question": cut_quote(question)})
 
 
-def support(question: str, evidence: NumberedEvidence, answer: str | None) -> list[Message]:
-    """Ask which sentences carry the answer; ``answer`` is the one proposed, if any."""
-    parts = {"evidence": evidence.block, "question": cut_quote(question)}
-    if answer is not None:
-        parts["proposed_answer"] = cut_quote(answer)
-    return conversation(_SUPPORT, parts)
+def support(question: str, evidence: NumberedEvidence) -> list[Message]:
+    """Ask which sentences carry the answer."""
+    return conversation(_SUPPORT, {"evidence": evidence.block, "question": cut_quote(question)})
 
 
 def draft_answer(question: str, evidence: NumberedEvidence) -> list[Message]:

@@ -94,9 +94,9 @@ def build_timestamp_column(name: str) -> Column[Any]:
     return Column(name, TIMESTAMP(timezone=True), nullable=False, server_default=func.now())
 
 
-def build_vector_column(name: str, *, nullable: bool = False, comment: str | None = None) -> Column[Any]:
+def build_vector_column(name: str) -> Column[Any]:
     """Build a column of vectors that are read by the hundred, and so stay in the row (MAIN)."""
-    return Column(name, VECTOR(), nullable=nullable, comment=comment, info={"storage": "MAIN"})
+    return Column(name, VECTOR(), nullable=False, info={"storage": "MAIN"})
 
 
 def build_half_vector_column(name: str, *, nullable: bool = False, comment: str | None = None) -> Column[Any]:

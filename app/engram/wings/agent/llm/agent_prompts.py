@@ -13,12 +13,9 @@ MEMORY, DOCUMENT = "memory_obs", "document_obs"
 MAX_DOCUMENT_CHARACTERS = MAX_EVIDENCE_CHARACTERS // 2
 """Of a document that is shown; what it says beyond cannot be inserted."""
 
-GRAPH = "a graph of facts"
-"""What a memory is, in the words of the prompt."""
-
 _TASK = f"""\
 You answer a question from documents that come one at a time and do not come back. What you will know of them later
-is only what you put into your memory, {GRAPH}, while they are there. Each time you see, between
+is only what you put into your memory, a graph of facts, while they are there. Each time you see, between
 <{MEMORY}> tags, what your memory holds, what your last search of it found and how far you are, and, between
 <{DOCUMENT}> tags, the document of the moment. Numbers in brackets are sources.
 
@@ -51,15 +48,10 @@ Reply with the thought and the action, and nothing beside them:
 <{THOUGHT}>one to three sentences</{THOUGHT}><{TAGS["insert"]}>the sentences</{TAGS["insert"]}>"""
 
 
-def system(*, insert_only: bool = False, memory: str = GRAPH) -> str:
-    """Return the system prompt.
-
-    Args:
-        insert_only: whether it offers no updates.
-        memory: what the memory is, in words.
-    """
+def system(*, insert_only: bool = False) -> str:
+    """Return the system prompt; ``insert_only``: whether it offers no updates."""
     acts = [_ACTS[act] for act in ACTS if not (insert_only and act == "update")]
-    return "\n".join([_TASK.replace(GRAPH, memory), *acts, "", _QUOTATION_RULE, "", _REPLY])
+    return "\n".join([_TASK, *acts, "", _QUOTATION_RULE, "", _REPLY])
 
 
 def format_observation(observation: AgentObservation) -> str:
@@ -78,10 +70,10 @@ def format_observation(observation: AgentObservation) -> str:
     return "\n\n".join(parts)
 
 
-def messages(observation: AgentObservation, *, insert_only: bool = False, memory: str = GRAPH) -> list[Message]:
+def messages(observation: AgentObservation, *, insert_only: bool = False) -> list[Message]:
     """One turn as a conversation: all that it needs is in it, so nothing said before has to be repeated."""
     return [
-        {"role": "system", "content": system(insert_only=insert_only, memory=memory)},
+        {"role": "system", "content": system(insert_only=insert_only)},
         {"role": "user", "content": format_observation(observation)},
     ]
 

@@ -243,13 +243,12 @@ class AgentMemory:
         }
 
     @classmethod
-    def from_json(cls, stored: Mapping[str, Any], functional: frozenset[str] = FUNCTIONAL) -> "AgentMemory":
+    def from_json(cls, stored: Mapping[str, Any]) -> "AgentMemory":
         """The memory that ``stored`` gave."""
         return cls(
             tuple(FactSentence(*one) for one in stored.get("sources", ())),
             tuple(_build_indexed_fact(*one) for one in stored.get("facts", ())),
             tuple(Remark(*one) for one in stored.get("remarks", ())),
-            functional,
         )
 
     def _place(self, fact: int) -> int:

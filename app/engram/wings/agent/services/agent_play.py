@@ -11,7 +11,7 @@ from typing import Any
 
 from engram.core.text.words import normalise_words
 from engram.wings.agent.core.agent_turns import Act, AgentObservation, AgentTurn
-from engram.wings.agent.services.agent_memory import FUNCTIONAL, AgentMemory, MemorySearchResult
+from engram.wings.agent.services.agent_memory import AgentMemory, MemorySearchResult
 from engram.wings.agent.services.grounding import GroundedFacts, StreamDocument
 
 MEMORY_TOKENS = 600
@@ -83,7 +83,7 @@ class Play:
         """Return the state of the play as JSON."""
         return {"at": self.at, "turn": self.turn, "query": self.query, "note": self.note} | self.memory.to_json()
 
-    def resume(self, stored: Mapping[str, Any], functional: frozenset[str] = FUNCTIONAL) -> "Play":
+    def resume(self, stored: Mapping[str, Any]) -> "Play":
         """This play as it stood when it was stored."""
         return replace(
             self,
@@ -91,7 +91,7 @@ class Play:
             turn=stored["turn"],
             query=stored["query"],
             note=stored["note"],
-            memory=AgentMemory.from_json(stored, functional),
+            memory=AgentMemory.from_json(stored),
         )
 
 

@@ -167,14 +167,14 @@ def find(reader: Reader, collection_id: int, session: UUID) -> StoredSession | N
     return None if row is None else StoredSession(**row._asdict())
 
 
-def rounds(reader: Reader, collection_id: int, session: UUID, after: int = 0) -> list[Round]:
-    """Its rounds in order, those after the number ``after``."""
+def rounds(reader: Reader, collection_id: int, session: UUID) -> list[Round]:
+    """Its rounds in order."""
     rows = reader.rows(
         f"""
         SELECT number, action, said, episodes, curated, sufficiency, covered, cost, warnings, created_at
-        FROM session_round WHERE {SESSION_CHILDREN} AND number > %(after)s ORDER BY number
+        FROM session_round WHERE {SESSION_CHILDREN} ORDER BY number
         """,
-        {"collection": collection_id, "session": session, "after": after},
+        {"collection": collection_id, "session": session},
     )
     return [Round(**row._asdict()) for row in rows]
 
