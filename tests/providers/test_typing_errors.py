@@ -34,12 +34,22 @@ class Words:
 
 WHOLE = {"walking", "along", "frosty"}
 """Words that the encoder reads as one token."""
+REGULAR = {"homecare", "hmoeware"}
+"""Words that it reads in no more tokens than those near them."""
+
+
+def count_tokens(pair: Sequence[str]) -> list[int]:
+    typed, _ = pair
+    return [2 if typed in REGULAR else 3, 2]
+
+
+READ = WHOLE.__contains__, count_tokens
 
 
 def correct(question: str, language: str, *texts: str) -> tuple[str, list[tuple[str, str]]]:
     words = Words(texts, language)
     corrected, corrections = correct_question(
-        question, {language: len(texts)}, lambda: nullcontext(words), Vocabulary(), WHOLE.__contains__
+        question, {language: len(texts)}, lambda: nullcontext(words), Vocabulary(), *READ
     )
     return corrected, [(one.typed, one.corrected) for one in corrections]
 
@@ -100,6 +110,15 @@ def test_a_word_a_letter_or_accents_away_is_meant(language: str, text: str, type
 )
 def test_what_is_no_typing_error_stays(question: str) -> None:
     assert correct(question, "en", RIVER) == (question, [])
+
+
+@pytest.mark.parametrize(
+    ("typed", "kept"),
+    [("homecare", "homecare homeware"), ("homwware", "homeware"), ("hmoeware", "homeware")],
+)
+def test_what_may_be_right_stays_beside_what_may_be_meant(typed: str, kept: str) -> None:
+    corrected = f"Who sells {kept} here?", [(typed, "homeware")]
+    assert correct(f"Who sells {typed} here?", "en", "Our stores sell homeware.") == corrected
 
 
 @pytest.mark.parametrize(
@@ -166,7 +185,12 @@ def test_no_word_has_more_spellings_than_a_bound(word: str, language: str) -> No
 
     languages = {language: 1, detect_language(word) or language: 1}
     correct_question(
-        word[:30], languages, lambda: nullcontext(Counted([], language)), Vocabulary(), lambda _: False
+        word[:30],
+        languages,
+        lambda: nullcontext(Counted([], language)),
+        Vocabulary(),
+        lambda _: False,
+        count_tokens,
     )
     assert 1 <= max(asked) <= 2 * len(languages) * (MOST_SPELLINGS + MOST_LETTERS)
 
@@ -180,7 +204,7 @@ def test_words_that_are_known_or_whole_are_looked_up_once() -> None:
         return nullcontext(opened[-1])
 
     for question in ("walking along", "Is Warsaw walking?", "Warsaw walking", "Warsaw", "Warsaw vistla"):
-        correct_question(question, {"en": 1}, open_words, vocabulary, WHOLE.__contains__)
+        correct_question(question, {"en": 1}, open_words, vocabulary, *READ)
     assert (len(opened), vocabulary.passages) == (3, {"warsaw": 1})
 
 
@@ -196,7 +220,7 @@ def test_a_word_that_nothing_is_near_is_looked_for_once() -> None:
     words = Counted([RIVER], "en")
 
     def ask(question: str) -> str:
-        return correct_question(question, {"en": 1}, lambda: nullcontext(words), vocabulary, WHOLE.__contains__)[0]
+        return correct_question(question, {"en": 1}, lambda: nullcontext(words), vocabulary, *READ)[0]
 
     assert ask("Warsaw refunds") == "Warsaw refunds"
     assert len(asked) == 2

@@ -9921,7 +9921,7 @@ export interface components {
             collapsed?: number | null;
             /**
              * Corrections
-             * @description Typing errors of the question. Not kept.
+             * @description Words taken for typing errors, or searched for with a near one. Not kept.
              */
             corrections?: components["schemas"]["CorrectionOut"][];
             /** Entities */

@@ -283,5 +283,6 @@ class TraceOut(ResponseModel):
         default=None, description="Null where no passage has another version of its text."
     )
     corrections: list[CorrectionOut] = Field(
-        default_factory=list, description="Typing errors of the question. Not kept."
+        default_factory=list,
+        description="Words taken for typing errors, or searched for with a near one. Not kept.",
     )

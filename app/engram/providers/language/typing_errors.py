@@ -86,7 +86,7 @@ class OwnWords(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """A word that the collection does not have, and the one that it is taken for."""
+    """A word that the collection does not have, and the one that is searched for, in its place or beside it."""
 
     typed: str
     corrected: str
@@ -135,9 +135,11 @@ def correct_question(
     open_words: Callable[[], AbstractContextManager[OwnWords]],
     vocabulary: Vocabulary,
     is_one_token: Callable[[str], bool],
+    count_tokens: Callable[[Sequence[str]], Sequence[int]],
 ) -> tuple[str, list[Correction]]:
     """Return a question with the words that were meant in place of mistyped ones, and what was corrected.
 
+    A word that may be right, and only lacking in the collection, stays in front of the word that may be meant.
     Function words, words with digits, short words with any capital, scripts without spaces between words, and
     questions in a language that no passage has stay as they are.
 
@@ -147,6 +149,7 @@ def correct_question(
         vocabulary: what earlier questions found of these words.
         is_one_token: tells whether an encoder reads a word as one token. It does so with frequent words of a
             language, which hardly any typing error gives: then the collection just does not have the word.
+        count_tokens: counts the tokens in which the encoder reads each text.
     """
     detected = detect_language(text)
     readings = choose_readings(languages, detected)
@@ -170,9 +173,22 @@ def correct_question(
         meant |= _correct_words(words, unknown, readings, own, vocabulary, is_one_token)
     corrections = []
     for word in sorted(meant, key=lambda word: -word.start):  # so that places before it stay right
-        corrections.append(Correction(text[word.start : word.end], meant[word]))
-        text = text[: word.start] + meant[word] + text[word.end :]
+        typed = text[word.start : word.end]
+        corrections.append(Correction(typed, meant[word]))
+        kept = f"{typed} " if _may_be_right(typed, meant[word], count_tokens) else ""
+        text = text[: word.start] + kept + meant[word] + text[word.end :]
     return text, corrections[::-1]
+
+
+def _may_be_right(typed: str, meant: str, count_tokens: Callable[[Sequence[str]], Sequence[int]]) -> bool:
+    """Whether an encoder reads the typed word as easily as the other one: it falls to pieces by typing errors.
+
+    Words with the same letters in another order are seldom both right.
+    """
+    if sorted(_fold(typed)) == sorted(_fold(meant)):
+        return False
+    typed_tokens, meant_tokens = count_tokens([typed, meant])
+    return typed_tokens <= meant_tokens
 
 
 def _list_joined(text: str, unknown: Iterable[_Word], readings: Collection[str]) -> Iterator[_Word]:

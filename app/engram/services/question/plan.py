@@ -342,7 +342,10 @@ class QueryPlanner:
                 yield lexical_index.CollectionWords(reader, collection.id)
 
         vocabulary = self.vocabularies.open(collection)
-        return correct_question(query.text, collection.languages, open_words, vocabulary, self.encoder.is_one_token)
+        encoder = self.encoder
+        return correct_question(
+            query.text, collection.languages, open_words, vocabulary, encoder.is_one_token, encoder.count_tokens
+        )
 
     def _choose_generation(self, query: Query, generation: int | None) -> int | None:
         """Return the generation of the taught question encoder to embed by; None if it is not asked.

@@ -296,7 +296,7 @@ class Trace:
     def write_as_typed(self, part: str) -> str:
         """Write a part of the corrected question as it was typed: what is kept has no words of passages."""
         for one in self.corrections:
-            part = part.replace(one.corrected, one.typed)
+            part = part.replace(f"{one.typed} {one.corrected}", one.typed).replace(one.corrected, one.typed)
         return part
 
     def hide_questions(self) -> "Trace":

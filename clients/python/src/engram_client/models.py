@@ -3730,7 +3730,7 @@ class TraceOut(Struct):
     """
     corrections: list[CorrectionOut] | None = None
     """
-    Typing errors of the question. Not kept.
+    Words taken for typing errors, or searched for with a near one. Not kept.
     """
     language: str | None = None
     """
