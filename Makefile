@@ -49,7 +49,7 @@ check: develop
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
-	@MYPYPATH=benchmarks $(BIN)/mypy --explicit-package-bases benchmarks/*.py
+	@MYPYPATH=benchmarks $(BIN)/mypy --explicit-package-bases benchmarks/*.py benchmarks/soak
 	@$(BIN)/lint-imports
 	@$(BIN)/engram openapi --check
 	@$(BIN)/python migrations/schema.py --check

@@ -16,7 +16,7 @@ from tests.conftest import CURIE
 from tests.support import state
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
-MODULES = ("asking", "beside", "ledger", "repeating", "running", "soak_report", "soaked", "stored")
+MODULES = ("actors", "asking", "ledger", "row_checks", "verdict_checks")
 ANA, BO = ("group:a", "user:ana"), ("user:bo",)
 
 
@@ -24,9 +24,9 @@ ANA, BO = ("group:a", "user:ana"), ("user:bo",)
 def soak(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
     """The modules of the soak by their names."""
     monkeypatch.syspath_prepend(str(BENCHMARKS))
-    yield SimpleNamespace(**{name: import_module(name) for name in MODULES})
-    for name in MODULES:
-        sys.modules.pop(name, None)
+    yield SimpleNamespace(**{name: import_module(f"soak.{name}") for name in MODULES})
+    for name in [name for name in sys.modules if name.partition(".")[0] in {"soak", "running"}]:
+        del sys.modules[name]
 
 
 CHANGES = [(None, 1.0, 2.0), (["group:a"], 10.0, 12.0), ([], 20.0, 22.0), (["user:bo"], 30.0, float("inf"))]
@@ -91,7 +91,7 @@ WANTED = {"a": ("A first text.", None), "b.txt": ("B second text.", ("user:bo",)
 def test_passages_that_are_not_as_they_were_put_in_are_named(
     soak: SimpleNamespace, found: Sequence[tuple[str, str, Any]], said: str
 ) -> None:
-    assert soak.stored.find_differences(WANTED, found) == ([said] if said else [])
+    assert soak.row_checks.find_differences(WANTED, found) == ([said] if said else [])
 
 
 @pytest.fixture
@@ -99,7 +99,7 @@ def judged(
     soak: SimpleNamespace, application: Application, collection: str, monkeypatch: pytest.MonkeyPatch
 ) -> Any:
     """A collection with two verdicts, and what a soak knows of it; ``find`` says what is wrong."""
-    monkeypatch.setattr(soak.soaked, "COLLECTION", collection)
+    monkeypatch.setattr(soak.verdict_checks, "COLLECTION", collection)
     state.stage_passages(application, collection, *CURIE)
     application.jobs.runner.run_ready()
     scope = application.auth.access.scope(collection)
@@ -113,17 +113,17 @@ def judged(
         results.append(
             {"key": f"k{number}", "status": 200, "feedback_id": max(state.event_statuses(application, collection))}
         )
-    rows, log = soak.soaked.Rows(application), Path("no log")
+    rows, log = soak.verdict_checks.Rows(application), Path("no log")
     texts = {row["external_id"]: row["text"] for row in state.rows(application, collection, "passage")}
-    leaver = soak.beside.Leaver(collection)
+    leaver = soak.actors.Leaver(collection)
 
     def find() -> list[str]:
         return [
-            *soak.soaked.check(rows, sent, results, log),
-            *soak.stored.check_passages(rows, soak.ledger.Ledger(), texts),
-            *soak.stored.check_queries(rows, [str(query.query_id)]),
-            *soak.stored.check_erased(rows, [leaver]),
-            *soak.stored.check_jobs(rows),
+            *soak.verdict_checks.check(rows, sent, results, log),
+            *soak.row_checks.check_passages(rows, soak.ledger.Ledger(), texts),
+            *soak.row_checks.check_queries(rows, [str(query.query_id)]),
+            *soak.row_checks.check_erased(rows, [leaver]),
+            *soak.row_checks.check_jobs(rows),
         ]
 
     assert find() == []
@@ -169,7 +169,7 @@ def test_what_is_spoilt_in_the_database_is_named(
     soak: SimpleNamespace, application: Application, collection: str, judged: Any, spoilt: str
 ) -> None:
     statement, said = SPOILT[spoilt]
-    leaver = soak.beside.Leaver(collection).principal
+    leaver = soak.actors.Leaver(collection).principal
     with application.database.write() as writer:
         writer.execute(statement, {"c": state.collection_id(application, collection), "leaver": leaver})
     assert any(said in line for line in judged()), json.dumps(judged())

@@ -465,9 +465,22 @@ def test_turns_of_an_agent(server: OpenAiServer, llm: Llm, reply: str, is_turn: 
         assert turn.act == "answer"
 
 
-@pytest.mark.parametrize(("reported", "counted"), [(-5, 0), (None, 0), (7, 7), (10**30, MOST_TOKENS)])
+@pytest.mark.parametrize(
+    ("reported", "counted"),
+    [
+        (-5, 0),
+        (None, 0),
+        (7, 7),
+        (7.0, 7),
+        (10**30, MOST_TOKENS),
+        (float("inf"), MOST_TOKENS),
+        (float("nan"), 0),
+        ("many", 0),
+        ([7], 0),
+    ],
+)
 def test_a_number_of_tokens_that_no_call_takes_is_bounded(
-    server: OpenAiServer, llm: Llm, reported: int | None, counted: int
+    server: OpenAiServer, llm: Llm, reported: Any, counted: int
 ) -> None:
     usage = {"prompt_tokens": reported, "completion_tokens": reported}
     body = {"choices": [{"message": {"content": '{"sufficient": true}'}}], "usage": usage}
@@ -476,3 +489,10 @@ def test_a_number_of_tokens_that_no_call_takes_is_bounded(
     assert llm.is_sufficient(QUESTION, TEXTS)
     assert llm.usage.prompt_tokens - before.prompt_tokens == counted
     assert llm.usage.completion_tokens - before.completion_tokens == counted
+
+
+@pytest.mark.parametrize("usage", [[], "free", 5, {"prompt_tokens": {}}])
+def test_a_usage_that_is_none_loses_no_reply(server: OpenAiServer, llm: Llm, usage: Any) -> None:
+    body = {"choices": [{"message": {"content": '{"sufficient": true}'}}], "usage": usage}
+    server.queue(Reply(body=json.dumps(body).encode()))
+    assert llm.is_sufficient(QUESTION, TEXTS)

@@ -70,6 +70,7 @@ RIVER = "Warsaw lies on the Vistula, by careful calculations."
         ("en", "Keep a data base of spare parts.", "database", "data base"),
         ("en", "A frost-y morning.", "frosty", "frost-y"),
         ("en", "The dishwasher leaks.", "dish washer", "dishwasher"),
+        ("en", "The username is new.", "user name", "username"),  # a function word is one of both
         ("en", "The wifi is slow.", "Wi-Fi", "wifi"),
         ("de", "Die Donaudampfschifffahrtsgesellschaft", "Dampfschifffahrt", "Donaudampfschifffahrtsgesellschaft"),
         ("nl", "De arbeidsongeschiktheidsverzekering", "ongeschiktheid", "arbeidsongeschiktheidsverzekering"),

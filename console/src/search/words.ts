@@ -18,7 +18,7 @@ const ENGLISH = {
   likely: [
     "The answer is very likely here.",
     "The answer is likely here.",
-    "Perhaps the answer is here, or a part of it.",
+    "It is uncertain whether the answer is here. These passages are the nearest.",
     "The answer is probably not here. These passages are the nearest.",
   ],
   best: "These passages fit best.",
@@ -72,7 +72,7 @@ const GERMAN: Words = {
   likely: [
     "Die Antwort steht sehr wahrscheinlich hier.",
     "Die Antwort steht wahrscheinlich hier.",
-    "Vielleicht steht die Antwort hier, oder ein Teil davon.",
+    "Ob die Antwort hier steht, ist ungewiss. Dies sind die ähnlichsten Stellen.",
     "Die Antwort steht wohl nicht hier. Dies sind die ähnlichsten Stellen.",
   ],
   best: "Diese Stellen passen am besten.",
@@ -124,7 +124,7 @@ const FRENCH: Words = {
   likely: [
     "La réponse est très probablement ici.",
     "La réponse est probablement ici.",
-    "La réponse, ou une partie, est peut-être ici.",
+    "Il n’est pas certain que la réponse soit ici. Voici les passages les plus proches.",
     "La réponse n’est sans doute pas ici. Voici les passages les plus proches.",
   ],
   best: "Voici les passages qui conviennent le mieux.",
@@ -176,7 +176,7 @@ const SPANISH: Words = {
   likely: [
     "La respuesta está muy probablemente aquí.",
     "La respuesta está probablemente aquí.",
-    "Quizá la respuesta, o una parte, esté aquí.",
+    "No es seguro que la respuesta esté aquí. Estos son los pasajes más cercanos.",
     "La respuesta probablemente no está aquí. Estos son los pasajes más cercanos.",
   ],
   best: "Estos son los pasajes que mejor encajan.",
@@ -228,7 +228,7 @@ const CHINESE: Words = {
   likely: [
     "答案很可能在这里。",
     "答案可能在这里。",
-    "这里也许有答案,或答案的一部分。",
+    "不确定答案是否在这里。以下是最接近的段落。",
     "答案大概不在这里。以下是最接近的段落。",
   ],
   best: "以下是最相符的段落。",

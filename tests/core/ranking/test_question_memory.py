@@ -1,5 +1,7 @@
 """Question memory: what its verdicts weigh, and how it competes with the base ranking."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,6 +14,7 @@ from engram.core.ranking.question_memory import (
     collect_passage_probabilities,
     compute_recall_lifts,
     compute_recall_probabilities,
+    compute_reliability,
     compute_ungated_support,
     find_even_odds,
     net_rejection,
@@ -25,11 +28,11 @@ units = st.floats(0.0, 1.0)
 def test_a_prior_is_the_most_probable_past_question_and_not_the_sum() -> None:
     priors = compute_recall_probabilities([(1, 0.5, 0.6), (1, 0.5, 0.6), (1, 0.25, 0.8), (2, 1.0, 0.5)])
 
-    assert priors == {1: pytest.approx(0.5 * (1 - 0.4**3)), 2: pytest.approx(1 - 0.5**3)}
+    assert priors == {1: pytest.approx(0.3), 2: pytest.approx(0.5)}
 
 
 def test_one_full_verdict_on_the_question_itself_is_right_26_times_of_27() -> None:
-    assert compute_recall_probabilities([(1, 1.0, 2 / 3)]) == {1: pytest.approx(26 / 27)}
+    assert compute_reliability(2 / 3) == pytest.approx(26 / 27)
 
 
 def test_other_needs_and_unsupported_sentences_give_no_prior() -> None:
@@ -150,24 +153,73 @@ def test_a_rejection_takes_from_a_net_support_what_a_support_gave(verdicts: list
         assert net_rejection(*state) == pytest.approx(max(-balance, 0.0), abs=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("targets", "rejected"),
-    [([0.0], True), ([1.0], False), ([0.0, 1.0], False), ([0.0, 0.0, 1.0], True), ([0.0, 1.0, 1.0], False)],
-    ids=["one rejects", "one supports", "one of each", "two of three reject", "two of three support"],
-)
-def test_a_rejection_counts_by_what_all_judges_said(targets: list[float], rejected: bool) -> None:
+Verdicts = Sequence[tuple[float, float]]
+"""Targets and confidences, in the order in which they came."""
+REJECTION = (0.0, 1.0)
+SUPPORT = (1.0, 1.0)
+
+
+def judge(verdicts: Verdicts) -> float:
+    """The net rejection that they leave, with the noises of a trusted judge and no caps."""
     support, perplexity = np.zeros(1), np.ones(1)
-    for target in targets:
-        moved = update_supports(support, perplexity, np.array([target]), np.array([0.5]), 1e-12)
+    for target, confidence in verdicts:
+        noise = np.array([(0.5 if target else 1.0) / confidence])
+        moved = update_supports(support, perplexity, np.array([target]), noise, 1e-12)
         support, perplexity = moved.supports, moved.perplexities
-
-    net = net_rejection(float(support[0]), float(perplexity[0]))
-
-    assert bool(compute_recall_probabilities([(7, 1.0, net)])) is rejected
+    return net_rejection(float(support[0]), float(perplexity[0]))
 
 
-def test_one_full_rejection_is_right_26_times_of_27() -> None:
-    assert compute_recall_probabilities([(7, 1.0, 2 / 3)]) == {7: pytest.approx(26 / 27)}
+@pytest.mark.parametrize(
+    ("verdicts", "net"),
+    [
+        ([], 0),
+        ([REJECTION], 1 / 2),
+        ([REJECTION] * 2, 2 / 3),
+        ([(0.0, 1 / 3)], 1 / 4),
+        ([(0.0, 1 / 2)] * 2, 1 / 2),
+        ([(0.0, 1 / 3)] * 3, 1 / 2),
+        ([SUPPORT], 0),
+        ([REJECTION, SUPPORT], 0),
+        ([REJECTION] * 3 + [SUPPORT], 1 / 6),
+        ([REJECTION, SUPPORT, SUPPORT], 0),
+    ],
+)
+def test_a_rejection_is_believed_by_all_that_judges_said_in_any_order(verdicts: Verdicts, net: float) -> None:
+    assert [judge(verdicts), judge(verdicts[::-1])] == pytest.approx([net, net], abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "first"),
+    [
+        ([], True),
+        ([REJECTION], False),
+        ([(0.0, 1 / 3)], True),
+        ([(0.0, 1 / 3)] * 3, False),
+        ([(0.0, 1 / 2)] * 2, False),
+        ([REJECTION, SUPPORT], True),
+    ],
+    ids=["none", "a full one", "a graded one", "three graded ones", "two half ones", "mixed votes"],
+)
+@pytest.mark.parametrize("lead", [3.0, 30.0])
+def test_a_full_rejection_takes_any_lead(verdicts: Verdicts, first: bool, lead: float) -> None:
+    scores = np.array([1.0 + lead, 1.0, 0.0])
+    lifts = compute_recall_lifts(scores, np.zeros(3), 2.0, np.array([judge(verdicts), 0.0, 0.0]))
+
+    assert bool((scores + lifts).argmax() == 0) is first
+    assert lifts[1:].tolist() == [0.0, 0.0]
+
+
+@given(st.lists(st.floats(-20, 20), min_size=3, max_size=9, unique=True), st.floats(0.5, 1.0))
+def test_passages_that_are_rejected_alike_keep_their_order_behind_the_best_other(
+    values: list[float], rejected: float
+) -> None:
+    scores = np.sort(np.array(values))[::-1]
+    lifts = compute_recall_lifts(
+        scores, np.zeros(len(scores)), 1.0, np.array([rejected] * 2 + [0.0] * (len(scores) - 2))
+    )
+    first, second, best, *_ = scores + lifts
+
+    assert best > first >= second
 
 
 @pytest.mark.parametrize(

@@ -177,11 +177,13 @@ class TestBesideIngest:
         done = threading.Event()
 
         def ingest_both() -> None:
-            for turn in range(6):
-                state.stage_passages(application, curie, *(changed if turn % 2 == 0 else CURIE))
-                application.jobs.runner.run_ready()
-                application.corpus.ingest.delete_passage(application.auth.access.scope(curie), "tokyo")
-            done.set()
+            try:
+                for turn in range(6):
+                    state.stage_passages(application, curie, *(changed if turn % 2 == 0 else CURIE))
+                    application.jobs.runner.run_ready()
+                    application.corpus.ingest.delete_passage(application.auth.access.scope(curie), "tokyo")
+            finally:
+                done.set()
 
         def learn(seed: int) -> Callable[[], None]:
             def run_thread() -> None:

@@ -13,7 +13,7 @@ from pptx.util import Inches
 from engram.wings.importing.conversion.documents import Conversion
 from engram.wings.importing.conversion.formats import convert
 from engram.wings.importing.conversion.number_formats import format_elapsed, format_number
-from tests.wings.importing.office_files import MATH, deck, paragraph, run, word_file, word_table, workbook
+from tests.wings.importing.office_files import MATH, WORD, deck, paragraph, run, word_file, word_table, workbook
 
 RAISED = '<w:vertAlign w:val="superscript"/>'
 LOWERED = '<w:vertAlign w:val="subscript"/>'
@@ -289,6 +289,17 @@ def test_elements_that_are_rare_in_word_keep_their_text() -> None:
         "annex 3 of 77\u201112 and 東京",
     ]
     assert made.differences == ()
+    assert made.notes == ()
+
+
+def test_a_note_of_tracked_changes_has_what_stands_now_and_no_link_back() -> None:
+    gone, new = "<w:del><w:r><w:delText>{0}</w:delText></w:r></w:del>", "<w:ins>{0}</w:ins>"
+    note = f"{run('Since 2024 it is ')}{gone.format('50')}{new.format(run('45'))}{run(' francs.')}"
+    notes = f'<w:footnotes xmlns:w="{WORD}"><w:footnote w:id="2"><w:p>{note}</w:p></w:footnote></w:footnotes>'
+    body = f"{run('It costs ')}{gone.format('thirty')}{new.format(run('40'))}{run(' francs.')}"
+    mark = '<w:r><w:footnoteReference w:id="2"/></w:r>'
+    made = convert("a.docx", word_file(f"<w:p>{body}{mark}</w:p>", footnotes=notes.encode()))
+    assert made.passages[0].text == "It costs 40 francs.[1]\nSince 2024 it is 45 francs."
     assert made.notes == ()
 
 

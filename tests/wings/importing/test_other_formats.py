@@ -176,6 +176,16 @@ def open_document(kind: str, body: str) -> bytes:
             ["Привет мир, 日京 Číslo xy a’b"],
         ),
         (
+            "a.rtf",
+            rb"{\rtf1\ansi\ansicpg1251{\fonttbl{\f0\fcharset204 A;}{\f1\fcharset0 B;}}\f0 \'cf\'ee {\f1 Stra\'dfe}}",
+            ["По Straße"],
+        ),
+        (
+            "a.rtf",  # by a writer that gives this charset to all fonts
+            rb"{\rtf1\ansi\ansicpg1251{\fonttbl{\f0\fcharset0 A;}{\f1\fcharset0 B;}}\f0 \'cf\'ee\f1 \'cf\'ee}",
+            ["ПоПо"],
+        ),
+        (
             "a.org",
             b"* TODO Buy\n  DEADLINE: <2024-05-09 Thu>\nNails.\n: 7\nCLOCK: [2024-05-03 Fri 10:00]--[2024-05-03 Fri 11:30] =>  1:30\n",
             ["DEADLINE: <2024-05-09 Thu>\nNails.\n7"],

@@ -77,6 +77,26 @@ def test_a_default_opens_what_no_rule_names_and_nothing_once_the_rules_are_lost(
     assert [explain(cli, collection, name) for name in ("lakes", "bays")] == [["group:hr"], []]
 
 
+@pytest.mark.parametrize(("default", "readers"), [("everyone", ["group:hr", "user:ana"]), ("nobody", [])])
+def test_a_link_is_read_by_the_readers_of_its_file(
+    cli: Cli, folder: Path, default: str, readers: list[str]
+) -> None:
+    (folder / "link.txt").symlink_to("lakes.txt")
+    (folder / "chain.txt").symlink_to("link.txt")
+    (folder / "all").symlink_to(".")
+    (folder / "lost.txt").symlink_to("gone.txt")
+    out = folder.parent / "out.jsonl"
+    path = write(folder, ENTRIES)
+    done = cli("import", str(folder), "--readers", path, "--default-readers", default, "--out", str(out))
+    assert done.returncode == 0, done.stderr
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    found = {line["id"]: line["readers"] for line in lines if "text" in line}
+    assert [found["link.txt#1"], found["chain.txt#1"]] == [readers, readers]
+    named = "hills.txt" if default == "everyone" else "chain.txt, hills.txt, link.txt"
+    assert f"read by {default}, as no line of {path} names them: {named}\n" in done.stderr
+    assert "not followed, being links to a folder or to nothing: all, lost.txt\n" in done.stderr
+
+
 def test_what_is_refused(cli: Cli, folder: Path, collection: str) -> None:
     (folder / "photo.gif").unlink()
     command = ("sync", str(folder), "-c", collection, "--readers")

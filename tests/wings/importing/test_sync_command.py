@@ -119,6 +119,21 @@ def test_only_an_absent_folder_of_this_machine_is_an_earlier_name(folder: Path) 
     assert LocalFiles([folder]).choose_earlier_names(others) == [str(folder.parent / "earlier")]
 
 
+def test_documents_that_the_key_does_not_see_are_named(
+    cli: Cli, env: dict[str, str], folder: Path, collection: str
+) -> None:
+    """Their files' ends would go unnoticed."""
+    names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.*"))
+    (folder / ".engram-readers").write_text("*: group:hr\n")
+    grants = ("--scope", "read", "--scope", "ingest")
+    for principal, named in (("group:staff", names), ("group:hr", [])):
+        key = cli("access", "create-key", "sync", *grants, "--principal", principal, **env).stdout.strip()
+        done = cli("sync", str(folder), "-c", collection, ENGRAM_ACCESS_KEY=key)
+        assert done.returncode == 0, done.stderr
+        told = f"not seen by this key, so sent by each run and never deleted: {', '.join(named)}. Take a key"
+        assert ("not seen by this key" in done.stderr, not named or told in done.stderr) == (bool(named), True)
+
+
 @pytest.mark.parametrize(("seconds", "is_read"), [(3_600, True), (0, True), (-60, False)])
 def test_a_file_that_just_changed_is_hashed_again(tmp_path: Path, seconds: int, is_read: bool) -> None:
     moment = int(time.time()) + seconds

@@ -5,7 +5,12 @@ right. Once it is more probable than not that the present question has the need 
 
     recalled passages:  p = 1 - (1 - p_base) (1 - p_recall)     p_recall = P(same need) · reliability of the support
     other passages:     p = p_base · min(1, 2 (1 - m))          m: the highest p_recall
-    rejected passages:  that p times 1 - p_rejection            p_rejection = P(same need) · reliability
+    rejected passages:  that p times (1 - p_rejection) c^n      p_rejection = P(same need) · net rejection
+
+A support names what helped and is seldom wrong. A rejection says what one judge did not find; others do more often,
+so its net alone is believed. n is p_rejection in full rejections by one trusted judge, at most 1, and c is p of the
+best passage that nobody rejects / p of the best of all. So one full rejection takes all of a lead, and the passage
+is not first again. Rejections of a part, as by graded ratings, take their part.
 
 p_base is the logistic function of the score, less a reference: the score at which as many passages are expected to
 be evidence as answered judged questions on average, of those whose need was judged twice. So where one passage
@@ -23,7 +28,7 @@ from engram.core.learning.states import SUPPORT_BEFORE_VERDICTS
 Floats = NDArray[np.float64]
 
 SUPPORT_EXPONENT = 3.0
-"""Exponent: a support is wrong with probability (1 - net support)^3. One full verdict of a trusted judge leaves a
+"""A support is wrong with probability (1 - net support)^3. One full verdict of a trusted judge leaves a
 net support of 2/3, so it is right 26 times of 27."""
 LEAST_RECALL = 0.1
 """A recall of less probability is left out: what is known of the two questions speaks against the same need."""
@@ -49,14 +54,15 @@ def compute_reliability(net: float) -> float:
 def compute_recall_probabilities(supports: Iterable[tuple[int, float, float]]) -> dict[int, float]:
     """Sentence -> probability in [0, 1] that it is evidence, by what supported past questions.
 
-    The maximum over past questions, so that many middling neighbours do not outweigh the question itself.
+    The maximum over past questions, so that many middling neighbours do not outweigh the question itself. By
+    rejections and their passages: the probability that each is none.
 
     Args:
-        supports: (sentence, probability that the past question has the same need, net support), both in [0, 1].
+        supports: (sentence, probability that the past question has the same need, reliability), both in [0, 1].
     """
     probabilities: dict[int, float] = {}
-    for sentence, same_need, net in supports:
-        probability = same_need * compute_reliability(net)
+    for sentence, same_need, reliability in supports:
+        probability = same_need * reliability
         if probability >= LEAST_RECALL and probability > probabilities.get(sentence, 0.0):
             probabilities[sentence] = probability
     return probabilities
@@ -146,13 +152,27 @@ def compute_recall_lifts(
     reference = find_even_odds(scores, evidence_count)[..., None]
     log_base, log_base_denied = -np.logaddexp(0.0, reference - scores), -np.logaddexp(0.0, scores - reference)
     log_denied = np.log1p(-np.minimum(probabilities, MOST_CERTAIN)) + log_base_denied
-    recalled = np.log(-np.expm1(log_denied)) - log_denied
-    share_kept = min(1.0, 2.0 * (1.0 - min(strongest, MOST_CERTAIN)))
-    log_kept = log_base + np.log(share_kept) + np.log1p(-np.minimum(rejections, MOST_CERTAIN))
+    log_recalled = np.log(-np.expm1(log_denied))
+    log_kept = log_base + np.log(min(1.0, 2.0 * (1.0 - min(strongest, MOST_CERTAIN))))
+    log_kept = log_kept + _compute_losses(np.where(probabilities > 0, log_recalled, log_kept), rejections)
     log_lost = log_kept - np.log1p(-np.exp(np.minimum(log_kept, -LEAST_DOUBT)))
-    lifts = reference + np.where(probabilities > 0, recalled, log_lost) - scores
+    lifts = reference + np.where(probabilities > 0, log_recalled - log_denied, log_lost) - scores
     # Without recall the others are as they were, but for rounding.
     return np.asarray(lifts if strongest else np.where(rejections > 0, lifts, 0.0))
+
+
+def _compute_losses(log_probabilities: Floats, rejections: Floats) -> Floats:
+    """Log of the factors of rejected passages' probabilities, (..., n), at most 0.
+
+    Args:
+        log_probabilities: of each passage before rejections, (..., n).
+        rejections: see ``compute_recall_lifts``.
+    """
+    unsure = 1.0 - np.minimum(rejections, MOST_CERTAIN)
+    others = np.where(rejections > 0, -np.inf, log_probabilities).max(axis=-1, keepdims=True)
+    lead = log_probabilities.max(axis=-1, keepdims=True) - others
+    full_rejections = np.minimum(1.0, rejections / unsure)  # one alone leaves a net of one half
+    return np.asarray(np.log(unsure) - full_rejections * np.where(np.isfinite(lead), lead, 0.0))
 
 
 def find_even_odds(scores: Floats, evidence_count: float) -> Floats:

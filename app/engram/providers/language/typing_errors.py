@@ -184,7 +184,7 @@ def _list_joined(text: str, unknown: Iterable[_Word], readings: Collection[str])
             continue
         parts = _read_word(first, readings), _read_word(second, readings)
         together = (first + second).casefold()  # "refunds Warsaw" is no refundsWarsaw
-        if all(parts) and LEAST_LETTERS <= len(together) <= MOST_LETTERS:
+        if any(parts) and LEAST_LETTERS <= len(together) <= MOST_LETTERS:
             yield _Word(start, end, together, _read_word(together, readings), parts)
 
 
@@ -193,7 +193,7 @@ def _find_joined(joined: Iterable[_Word], vocabulary: Vocabulary) -> Iterator[tu
     known = vocabulary.passages.keys()
     end = 0
     for pair in joined:
-        if known.isdisjoint(pair.terms) or not any(map(known.isdisjoint, pair.parts)):
+        if known.isdisjoint(pair.terms) or not any(part and known.isdisjoint(part) for part in pair.parts):
             vocabulary.alone.add(pair.key)
         elif pair.start >= end:
             end = pair.end

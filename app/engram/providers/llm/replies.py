@@ -1,6 +1,7 @@
 """Parsing of replies: the protocol's envelopes, and the JSON inside them."""
 
 import json
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -192,14 +193,9 @@ class _Choice(BaseModel):
     message: _Message
 
 
-class _Tokens(BaseModel):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-
-
 class _Envelope(BaseModel):
     choices: Annotated[list[_Choice], Field(min_length=1)]
-    usage: _Tokens | None = None
+    usage: Any = None
 
 
 class _Error(BaseModel):
@@ -217,18 +213,20 @@ _EnvelopeT = TypeVar("_EnvelopeT", bound=BaseModel)
 def read_completion(body: bytes) -> tuple[str, Usage]:
     """Read the model's text and its cost; a refusal without content is an empty text."""
     envelope = _validate(_Envelope, body)
-    tokens = envelope.usage or _Tokens()
+    tokens = envelope.usage if isinstance(envelope.usage, dict) else {}
     usage = Usage(
         calls=1,
-        prompt_tokens=_bound_tokens(tokens.prompt_tokens),
-        completion_tokens=_bound_tokens(tokens.completion_tokens),
+        prompt_tokens=_bound_tokens(tokens.get("prompt_tokens")),
+        completion_tokens=_bound_tokens(tokens.get("completion_tokens")),
     )
     return envelope.choices[0].message.text, usage
 
 
-def _bound_tokens(count: int | None) -> int:
-    """A count of tokens as an endpoint reports it, which may be any number, within what a call can have taken."""
-    return min(max(count or 0, 0), MOST_TOKENS)
+def _bound_tokens(count: object) -> int:
+    """A count of tokens as an endpoint reports it, within what a call can have taken; 0 if it is no number."""
+    if not isinstance(count, int | float) or math.isnan(count):
+        return 0
+    return int(min(max(count, 0), MOST_TOKENS))
 
 
 def describe_failure(status: int, body: bytes, secret: str | None) -> str:

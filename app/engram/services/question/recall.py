@@ -135,7 +135,7 @@ def summarise_recall(recalled: Sequence[PastSupport]) -> tuple[dict[int, float],
     """
     supports = [(past, _get_probability(past), net_support(past.support, past.perplexity)) for past in recalled]
     probabilities = compute_recall_probabilities(
-        (past.sentence_id, same_need, net) for past, same_need, net in supports
+        (past.sentence_id, same_need, compute_reliability(net)) for past, same_need, net in supports
     )
     strongest = sorted(probabilities.items(), key=lambda pair: (-pair[1], pair[0]))[:RECALL_SENTENCES]
     whole: dict[int, float] = {}

@@ -11,8 +11,10 @@ from engram.storage.corpus.collections import Collection
 from engram.storage.database import Reader, Writer
 from engram.storage.row_lookups import NOT_DELETED, WANTED_IDS, join_by_index
 
-RENEWED_SHARE = 0.02
-"""Share of a collection's judged questions that verdicts change before they are sampled anew."""
+RENEWED_SHARE = 0.1
+"""Share of a collection's judged questions that verdicts change before they are sampled anew.
+
+It moves what is measured by no more than chance does, which chose the questions of the sample."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,7 @@ def renew_question_version(writer: Writer, collection_id: int, changed: int | No
     """Have judged questions be sampled anew, in the transaction that changes them or their supports.
 
     A sample costs hundreds of milliseconds in each process and for each list of readers, so verdicts renew it when
-    they have changed ``RENEWED_SHARE`` of the questions.
+    they have changed ``RENEWED_SHARE`` of the questions: each verdict where fewer than 20 were judged.
 
     Args:
         changed: questions that verdicts changed. None: something was taken back, which no sample may go on having.

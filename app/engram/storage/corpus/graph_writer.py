@@ -149,7 +149,7 @@ def revise_sentences(writer: Writer, collection_id: int, revised: Mapping[int, t
     writer.execute(
         f"""
         UPDATE sentence SET text = new.text, embedding = new.embedding,
-            revised_at = array_append(revised_at, clock_timestamp()),
+            revised_at = array_append(revised_at, statement_timestamp()),
             revision_likeness = array_append(revision_likeness, new.likeness)
         FROM {alias_rows(rows)}
         WHERE sentence.collection_id = new.collection_id AND sentence.id = new.id

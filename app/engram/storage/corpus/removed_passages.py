@@ -83,7 +83,7 @@ def mark_returned(writer: Writer, collection_id: int, sentences: Collection[int]
     """Note of sentences that they were away until now; ``collections.lock_learning`` is held."""
     writer.execute(
         f"""
-        UPDATE sentence SET returned_at = clock_timestamp() FROM {WANTED_IDS}
+        UPDATE sentence SET returned_at = statement_timestamp() FROM {WANTED_IDS}
         WHERE sentence.collection_id = wanted.collection_id AND sentence.id = wanted.id
         """,
         {"collection": collection_id, "ids": sorted(sentences)},

@@ -155,7 +155,7 @@ def _load_latest_unjudged(reader: Reader, collection: Collection, until: int, li
     judged = reader.rows(
         f"""
         SELECT question.text_hash FROM question
-        WHERE collection_id = %(collection)s AND id <= %(until)s AND text_hash = ANY(%(hashes)s)
+        WHERE collection_id = %(collection)s AND text_hash = ANY(%(hashes)s) AND id + 0 <= %(until)s
           {build_seen_condition("question")}
         """,
         {"collection": collection.id, "until": until, "hashes": list(asked)},

@@ -42,8 +42,9 @@ def get_vector_store(app: App, scope: PathScope) -> VectorStoreOut:
 async def post_vector_store_search(scope: PathScope, body: SearchIn, app: App, answering: Answering) -> Response:
     """Retrieve as `POST /query` does, in the shape of OpenAI's vector stores. The store names the collection.
 
-    The collection's ranking decides on the order. Scores lie between 0 and 1 and fall with the rank: they are the
-    cosines of the passages and the question, sorted. Filters compare fields of the passages' metadata.
+    The collection's ranking decides on the order. Scores lie between 0 and 1: how probably each passage is
+    evidence, if the collection has some; with ranker `none`, cosines with the question. Filters compare fields of
+    the passages' metadata.
     """
 
     def write_response() -> Response:

@@ -1,7 +1,7 @@
 """Choose who may read what is imported."""
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -77,6 +77,7 @@ class ChosenReaders:
         default: of documents that neither a rule nor the manifest names.
         manifest: document -> readers; None: there is none.
         closed: names of new documents that nobody may read, as nothing says who may.
+        targets: document of a link -> document of the file that it leads to.
     """
 
     given: "ReadersOf | None"
@@ -84,6 +85,7 @@ class ChosenReaders:
     default: "ReadersOf"
     manifest: "Mapping[str, ReadersOf] | None" = None
     closed: frozenset[str] = frozenset()
+    targets: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def prepare(
@@ -108,17 +110,19 @@ class ChosenReaders:
         given, manifest = options.read()
         rules = source.read_rules(files)
         default = options.default or (options.readers if given is not None else None) or NOBODY
-        unnamed = {FILE: [file.name for file in files if rules.is_unruled(file.path)]}
+        unnamed = {FILE: {file.name for file in files if rules.is_unruled(file.path)}}
         if manifest is not None:
             names = {file.name for file in files}
             absent = sorted(manifest.keys() - names - left_out)
             if absent:
                 raise InvalidRequestError(f"{options.readers} names what is not there: {list_names(absent)}.")
-            unnamed[str(options.readers)] = sorted(names - manifest.keys())
+            unnamed[str(options.readers)] = names - manifest.keys()
+        chosen = cls(given, rules, ReadersOf(parse_readers(default)), manifest, targets=_find_targets(rules, files))
+        by_default = [file.name for file in files if chosen.find(file) == _describe(chosen.default)]
         for place, listed in unnamed.items():
-            if listed:
-                complain(f"read by {default}, as no line of {place} names them: {list_names(listed)}")
-        return cls(given, rules, ReadersOf(parse_readers(default)), manifest)
+            if names_by_default := [name for name in by_default if name in listed]:
+                complain(f"read by {default}, as no line of {place} names them: {list_names(names_by_default)}")
+        return chosen
 
     def close_new(self, client: Client, collection: str, files: Sequence["SourceFile"]) -> "ChosenReaders":
         """Close files that are new to a folder whose documents have readers, while nothing says who may read them.
@@ -154,15 +158,25 @@ class ChosenReaders:
         chosen = self.rules.find(file.path, self.default)
         if self.manifest is not None:
             named = self.manifest.get(file.name, self.default)
+            if file.name in self.targets:
+                named = named.intersect(self.manifest.get(self.targets[file.name], self.default))
             chosen = named if chosen is None else named.intersect(chosen)
         chosen = chosen or self.given
-        if chosen is None:
-            return {}
-        return {"readers": None if chosen.readers is None else list(chosen.readers)}
+        return {} if chosen is None else _describe(chosen)
 
     def find_for_writing(self, file: "SourceFile") -> Field:
         """Like ``find``, with an empty list for a closed document."""
         return {"readers": []} if file.name in self.closed else self.find(file)
+
+
+def _describe(readers: "ReadersOf") -> Field:
+    return {"readers": None if readers.readers is None else list(readers.readers)}
+
+
+def _find_targets(rules: "ReaderRules", files: Sequence["SourceFile"]) -> dict[str, str]:
+    documents = {rules.places[file.path][0]: file.name for file in files}
+    leads = {file.name: rules.places[file.path][-1] for file in files}
+    return {name: documents[place] for name, place in leads.items() if documents.get(place, name) != name}
 
 
 def _find_folder(file: "SourceFile", folders: set[str | None]) -> str | None:

@@ -151,6 +151,8 @@ def complain_left_out(listed: "Listing") -> None:
         complain(f"left alone, being of other kinds: {list_names(listed.others)}")
     if listed.outside:
         complain(f"not followed, being links that leave the folder: {list_names(listed.outside)}")
+    if listed.links:
+        complain(f"not followed, being links to a folder or to nothing: {list_names(listed.links)}")
     if listed.locks:
         complain(f"left alone, only marking files that Office has open: {list_names(listed.locks)}")
     if listed.hidden:

@@ -233,8 +233,9 @@ class SourceSync:
                 if is_listed:
                     missing |= dict.fromkeys(steps["delete"])
                 self._upload(client, lines, uploads, comparison, missing, report)
-            if report.jobs and (steps["delete"] or renamed):  # some of them were renamed
+            if report.jobs:  # some of those to delete were renamed
                 steps = comparison.documents.run(client)
+                self._complain_unseen(client, set(report.uploaded) & set(steps["upload"]))
         report.moved = [move for move in report.moved if move["source"] not in report.failed]
         report.is_good &= not report.failed
         self._delete(client, steps["delete"], comparison, report)
@@ -343,6 +344,17 @@ class SourceSync:
         report.jobs.append(job)
         report.uploaded = sorted(documents.sources - {move["source"] for move in report.moved})
         report.is_good &= is_complete(job)
+
+    def _complain_unseen(self, client: Client, still_missing: Collection[str]) -> None:
+        """Say of which documents, of those that were sent and seem missing still, the key sees nothing."""
+        from engram.wings.importing.conversion.notes import list_names
+
+        known = {one.source for one in list_documents(client, self.collection)} if still_missing else set()
+        if unseen := [name for name in still_missing if name not in known]:
+            complain(
+                f"not seen by this key, so sent by each run and never deleted: {list_names(sorted(unseen))}. "
+                "Take a key with `admin` on the collection, or with their readers as --principal"
+            )
 
     def _delete(self, client: Client, missing: Sequence[str], comparison: _Comparison, report: SyncReport) -> None:
         """Delete documents, unless something before went wrong that may concern them."""

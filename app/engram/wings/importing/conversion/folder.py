@@ -45,6 +45,7 @@ class Listing:
         empty: names of files without content; they make no document.
         twins: names of files that another file of the folder has too, as Unicode composes them; only one is read.
         hidden: names of hidden files that would make documents, and of hidden folders.
+        links: names of links to a folder or to nothing.
         notes: what else is left out, a line each.
     """
 
@@ -56,11 +57,12 @@ class Listing:
     empty: tuple[str, ...] = ()
     twins: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     def list_left_out(self) -> set[str]:
         """Return the names of files that are there and make no document."""
-        return {*self.others, *self.outside, *self.locks, *self.empty, *self.twins, *self.hidden}
+        return {*self.others, *self.outside, *self.locks, *self.empty, *self.twins, *self.hidden, *self.links}
 
 
 def list_files(paths: Sequence[Path], prefix: str = "") -> Listing:
@@ -82,6 +84,7 @@ def list_files(paths: Sequence[Path], prefix: str = "") -> Listing:
     locks: list[str] = []
     empty: list[str] = []
     hidden: list[str] = []
+    links: list[str] = []
     for path in paths:
         if not path.exists():
             raise InvalidRequestError(f"{escape_name(str(path))} is not there.")
@@ -96,10 +99,8 @@ def list_files(paths: Sequence[Path], prefix: str = "") -> Listing:
             else:
                 sources.append(SourceFile(path, escape_name(f"{prefix}{path.name}")))
             continue
-        for source, inside in _walk_folder(path.resolve(), prefix, unreadable, hidden):
-            if not inside:
-                outside.append(source.name)
-            elif is_wanted(source.name) and _is_empty(source.path):
+        for source in _walk_folder(path.resolve(), prefix, unreadable, hidden, outside, links):
+            if is_wanted(source.name) and _is_empty(source.path):
                 empty.append(source.name)
             elif is_wanted(source.name):
                 sources.append(source)
@@ -115,6 +116,7 @@ def list_files(paths: Sequence[Path], prefix: str = "") -> Listing:
         tuple(empty),
         tuple(source.name for source in twins),
         tuple(hidden),
+        tuple(links),
     )
 
 
@@ -183,13 +185,14 @@ def name_hidden(path: Path, name: str, *, is_folder: bool) -> list[str]:
 
 
 def _walk_folder(
-    top: Path, prefix: str, unreadable: list[str], hidden: list[str]
-) -> Iterator[tuple[SourceFile, bool]]:
-    """The files below a folder, and whether each really lies in it.
+    top: Path, prefix: str, unreadable: list[str], hidden: list[str], outside: list[str], links: list[str]
+) -> Iterator[SourceFile]:
+    """The files below a folder, and links to them.
 
     Args:
         unreadable: takes the folders that cannot be entered.
         hidden: takes what ``name_hidden`` names.
+        outside, links: take the names of links that are not followed, see ``Listing``.
     """
     folder = escape_name(str(top))
     paths: list[Path] = []
@@ -203,8 +206,9 @@ def _walk_folder(
         paths += (Path(directory, name) for name in (*folders, *names) if not is_left_out(name))
     for path in sorted(paths):
         source = SourceFile(path, escape_name(f"{prefix}{path.relative_to(top).as_posix()}"), folder)
-        inside = path.resolve().is_relative_to(top)
-        if path.is_symlink() and not inside:
-            yield source, False
+        if path.is_symlink() and not path.resolve().is_relative_to(top):
+            outside.append(source.name)
         elif path.is_file():
-            yield source, inside
+            yield source
+        elif path.is_symlink():
+            links.append(source.name)

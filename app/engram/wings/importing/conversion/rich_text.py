@@ -37,7 +37,7 @@ _CHARACTERS = {
     "enspace": " ",
 }
 _SYMBOLS = {"~": " ", "_": "\u2011", "-": "", "\\": "\\", "{": "{", "}": "}"}
-CHARSETS = {
+_CHARSETS = {
     "128": "932",
     "129": "949",
     "134": "936",
@@ -53,7 +53,7 @@ CHARSETS = {
     "238": "1250",
 }
 """Charsets of fonts -> code pages of Windows."""
-FONT = re.compile(r"\\f(\d+)[^{};]*?\\fcharset(\d+)")
+_FONT = re.compile(r"\\f(\d+)[^{};]*?\\fcharset(\d+)")
 _STYLE = re.compile(r"\{\\s(\d+)\b([^{}]*?) ([^{};\\]*);\}")
 _LEVEL = re.compile(r"\\outlinelevel(\d)|heading (\d)|title$", re.IGNORECASE)
 _TICK = re.compile(r"\\fftype1\b[^{}]*?\\ffres(\d+)(?:[^{}]*?\\ffdefres(\d+))?")
@@ -105,7 +105,7 @@ class _RichTextConverter:
         self._content = content
         page = re.search(r"\\ansicpg(\d+)", content)
         self._page = page[1] if page else "1252"
-        self._fonts = dict(FONT.findall(content))
+        self._fonts = map_code_pages(content)
         self._levels = {number: _find_level(f"{words} {name}") for number, words, name in _STYLE.findall(content)}
         title = re.search(r"\{\\title ([^{}\\]+)\}", content)
         self._outline = Outline(title[1] if title else None)
@@ -233,7 +233,7 @@ class _RichTextConverter:
 
     def _end_bytes(self) -> None:
         if self._bytes:
-            page = CHARSETS.get(self._fonts.get(self._state.font, ""), self._page)
+            page = self._fonts.get(self._state.font, self._page)
             try:
                 codec = codecs.lookup(f"cp{page}").name
             except LookupError:
@@ -268,6 +268,17 @@ class _RichTextConverter:
         if self._rows:
             self._outline.table(write_table(lay_out(self._source, self._rows)))
             self._rows = []
+
+
+def map_code_pages(content: str) -> dict[str, str]:
+    """Map the numbers of fonts to their code pages; a font that names none has the file's.
+
+    Charset 0 is that of Western Europe. Some writers give it to all fonts, whatever they write: then it names none.
+    """
+    fonts = dict(_FONT.findall(content))
+    pages = {number: _CHARSETS[charset] for number, charset in fonts.items() if charset in _CHARSETS}
+    western = "1252" if pages else None
+    return pages | {number: western for number, charset in fonts.items() if western and charset == "0"}
 
 
 def _join_surrogates(text: str) -> str:

@@ -13,7 +13,7 @@ from engram.wings.importing.conversion.encodings import declared_encoding, decod
 from engram.wings.importing.conversion.office import parse_xml
 from engram.wings.importing.conversion.outline import library
 from engram.wings.importing.conversion.outlook import read_body
-from engram.wings.importing.conversion.rich_text import CHARSETS, FONT
+from engram.wings.importing.conversion.rich_text import map_code_pages
 from engram.wings.importing.conversion.word import remove_codes
 
 _MARK = "\ufffe"
@@ -41,7 +41,7 @@ _NOT_REQUIRED = {
     _DRAWING + "fld",
 }
 _TEXTS = {_WORD + "t", _DRAWING + "t"}
-_ALL_TEXTS = {*_TEXTS, _WORD + "delText", _MATH + "t", _CHART + "v"}
+_ALL_TEXTS = {*_TEXTS, _MATH + "t", _CHART + "v"}
 _GAPS = {_WORD + name for name in ("p", "tab", "ptab", "br", "cr", "noBreakHyphen")} | {
     _DRAWING + "p",
     _DRAWING + "br",
@@ -263,7 +263,7 @@ def _read_open_document(data: bytes, path: str) -> PlainText | None:
 def _read_rich_text(data: bytes) -> Iterator[str]:
     """Yield the text of RTF outside of groups that are no text, by the code pages of the file and of its fonts."""
     content = data.decode("latin-1")
-    fonts = {number: f"cp{CHARSETS[charset]}" for number, charset in FONT.findall(content) if charset in CHARSETS}
+    fonts = {number: f"cp{page}" for number, page in map_code_pages(content).items()}
     skipped, codec, fonts_used = [False], "cp1252", [""]
     escaped = bytearray()
     for part in _RTF_PART.findall(content):

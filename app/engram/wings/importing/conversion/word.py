@@ -24,6 +24,8 @@ _UNREAD = re.compile(
     rb'vanish|<(?:\w+:)?(?:fldSimple|bdo|dir|cr|ptab|ruby|ddList|position)\b|type="(?:page|column)"'
 )
 """What mammoth does not read as Word shows it."""
+_WAY_BACK = re.compile(r' ?<a href="#(?:foot|end)note-ref-\d+">↑</a>')
+"""mammoth's link from a note to its figure."""
 _FIELD = re.compile(rb'fldCharType="(\w)')
 
 
@@ -41,7 +43,8 @@ def docx(source: str, data: bytes, limits: ConversionLimits) -> Document:
     ignored = (message.message for message in result.messages if "unrecognised element" in message.message)
     notes = [f"{source}: {message}" for message in dict.fromkeys(ignored)]
     notes += [f"{source}: left out hidden text"] if hidden else []
-    return markup(source, result.value, "docx", (*notes, *note_unread_parts(source, data)), title=_title(data))
+    html = _WAY_BACK.sub("", result.value)
+    return markup(source, html, "docx", (*notes, *note_unread_parts(source, data)), title=_title(data))
 
 
 def _make_readable(data: bytes) -> tuple[bytes, bool]:

@@ -1,6 +1,6 @@
-"""Posts verdicts as a good client does, from several threads, in a process of its own; what `soak.py` starts.
+"""Posts verdicts as a good client does, from several threads, in a process of its own, which `run.py` starts.
 
-    python benchmarks/posting.py PLAN RESULTS
+    python benchmarks/soak/posting.py PLAN RESULTS
 
 PLAN is a JSON file: {"url", "clients", "rate", "posts": [{"key", "body"}, ...]}. The posts are taken in turn by
 ``clients`` threads, each with one connection that is kept alive; what cannot be sent or is answered 503 is sent

@@ -7,12 +7,14 @@ from itertools import pairwise
 import numpy as np
 
 import common
-from asking import Asked, Askers
 from running import Fault
-from soaked import Body
+from soak.asking import Asked, Askers
+from soak.verdict_checks import Body
 
 MOST_TIMES = 3.0
-"""The 99th percentile without a fault may be so many times that of the same traffic before the first kill."""
+"""The 99th percentile while healthy may be so many times the quiet one."""
+WARM_SECONDS = 20.0
+"""Of all traffic that are not counted as quiet: processes open connections and read what they keep."""
 
 
 def report(
@@ -67,18 +69,19 @@ def _gap(accepted: Sequence[float], fault: Fault) -> float:
     return max(later - earlier for earlier, later in pairwise(around))
 
 
-def report_questions(faults: Sequence[Fault], quiet: Askers, loaded: Askers) -> list[str]:
+def report_questions(faults: Sequence[Fault], alone: Askers, loaded: Askers) -> list[str]:
     """Say how long questions took; what is wrong with that."""
     first_kill = min((fault.began for fault in faults), default=np.inf)
-    healthy = [asked for asked in loaded.answered if not _meets(asked, faults)]
+    warm = WARM_SECONDS + min((asked.began for asked in loaded.answered), default=np.inf)
+    quiet = [asked for asked in loaded.answered if warm <= asked.began and asked.ended < first_kill]
+    healthy = [a for a in loaded.answered if a.ended >= first_kill and not _meets(a, faults)]
     kinds = {
-        "quiet: one client, nothing else": quiet.answered,
-        "all traffic": loaded.answered,
-        "all traffic, before the first kill": [asked for asked in loaded.answered if asked.ended < first_kill],
-        "all traffic, healthy": healthy,
+        "one client alone": alone.answered,
+        "all traffic, quiet: before the first kill": quiet,
+        "all traffic, healthy: after it, in no fault": healthy,
         "all traffic, in a fault": [asked for asked in loaded.answered if _meets(asked, faults)],
     }
-    base = _percentiles(quiet.answered)
+    base = _percentiles(quiet or alone.answered)
     print()
     common.table(
         ["questions", "number", "p50 ms", "p95 ms", "p99 ms", "most ms", "p50 / quiet", "p99 / quiet"],
@@ -86,9 +89,9 @@ def report_questions(faults: Sequence[Fault], quiet: Askers, loaded: Askers) -> 
     )
     _report_failures(faults, loaded)
     _report_waits(faults, loaded.answered)
-    before = kinds["all traffic, before the first kill"] or quiet.answered
-    times = _percentiles(healthy)[2] / _percentiles(before)[2] if healthy else np.inf
-    return [] if times <= MOST_TIMES else [f"p99 while healthy is {times:.2f} times that before the first kill"]
+    missing = np.inf if faults else 0.0
+    times = _percentiles(healthy)[2] / base[2] if healthy else missing
+    return [] if times <= MOST_TIMES else [f"p99 while healthy is {times:.2f} times the quiet one"]
 
 
 def _meets(asked: Asked, faults: Sequence[Fault]) -> bool:

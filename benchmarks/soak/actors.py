@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ledger import Ledger, Readers
-from repeating import PATIENCE_SECONDS, Caller, Failures, RefusedError
+from soak.client import PATIENCE_SECONDS, Caller, Failures, RefusedError
+from soak.ledger import Ledger, Readers
 
 PEOPLE = (
     ("group:a", "user:ana"),

@@ -4,10 +4,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from beside import Leaver
-from ledger import Ledger, Readers, get_thing
 from running import Service
-from soaked import Rows
+from soak.actors import Leaver
+from soak.ledger import Ledger, Readers, get_thing
+from soak.verdict_checks import Rows
 
 SHOWN = 5
 PERSONAL = """

@@ -1,8 +1,8 @@
 """Does the service lose, double or show what it must not while its parts are killed, and does it stay quick?
 
-    python benchmarks/soak.py [-n POSTS] [-k SECONDS] [-d DATASET_DIR] [-p PASSAGES] [-q QUESTIONS] [-c CLIENTS]
-                              [-r POSTS_PER_SECOND] [-e SHARE] [-s SEED] [--keep DIR]
-    PYTHONPATH=. python benchmarks/soak.py -n 3600 -r 2 -k 60 --asked 4 --api 4 --replica --beside --calm 120
+    python benchmarks/soak [-n POSTS] [-k SECONDS] [-d DATASET_DIR] [-p PASSAGES] [-q QUESTIONS] [-c CLIENTS]
+                           [-r POSTS_PER_SECOND] [-e SHARE] [-s SEED] [--keep DIR]
+    python benchmarks/soak -n 3600 -r 2 -k 60 --asked 4 --api 4 --replica --beside --quiet 120
 
 Starts a service of its own in a temporary folder (embedded Postgres and Redis, the API, two workers), fills it with
 the sample corpus in several varied copies or the first passages of a BEIR folder, asks its questions, and posts
@@ -18,12 +18,13 @@ exactly once, by events, audit rows and the update counts of all states; no dead
 parked; every answered query is stored; `engram verify` clean; with `--beside` that no answer showed a passage that
 was hidden before its question was sent, that each passage is there once with its newest text and readers, and that
 nothing is left of the erased; with `--replica` that the replica has the same rows. What is answered 5xx or not at
-all is sent again until it stands, and counted. Exit code 1 if a check fails, or if the 99th percentile of questions
-while healthy is more than 3 times that of the same traffic before the first kill.
+all is sent again until it stands, and counted.
 
-Rates are over the time in which there was something to post; a fault lasts from the kill until all parts answer
-again, and it is healthy otherwise. Latency is of the whole question, as the client sees it, all tries together;
-`quiet` is one client that asks one question after the other, with nothing else going on.
+Rates are over the time in which there was something to post. Latency is of the whole question, as the client sees
+it, all tries together. A fault lasts from the kill until all parts answer again. It is *quiet* while all the same
+goes on and nothing has been killed yet, without the first ``WARM_SECONDS`` (`report.py`), and *healthy* after the
+first kill outside of faults. Exit code 1 if a check fails, or if the 99th percentile of questions while healthy is
+more than 3 times the quiet one.
 """
 
 import argparse
@@ -47,16 +48,16 @@ import httpx
 import structlog
 
 import common
-from asking import Askers
-from beside import Actor, FolderSync, Ingest, Leavers, Place, ReadersChanges
 from engram.composition.container import Application
 from engram.context import tenancy
 from engram.wings.local import sample
 from running import POLL_SECONDS, Fault, Service, disturb
-from soak_report import report, report_questions
-from soaked import COLLECTION, Body, Rows, check, drain, list_updates
-from stored import check_erased, check_jobs, check_passages, check_queries, check_replica
-from usage import Usage
+from soak.actors import Actor, FolderSync, Ingest, Leavers, Place, ReadersChanges
+from soak.asking import Askers
+from soak.report import report, report_questions
+from soak.row_checks import check_erased, check_jobs, check_passages, check_queries, check_replica
+from soak.usage import Usage
+from soak.verdict_checks import COLLECTION, Body, Rows, check, drain, list_updates
 
 ASKERS = 4
 MOST_THREADS = 12
@@ -171,12 +172,12 @@ def soak(arguments: argparse.Namespace, folder: Path) -> list[str]:
         others = list_others(place, arguments.seed, folder / "notes") if arguments.beside else []
         for other in others:
             other.prepare()
-        quiet, loaded = (
+        alone, loaded = (
             Askers(service.url, COLLECTION, questions, place.ledger if others else None, failures=place.failures)
             for _ in range(2)
         )
-        with go_on(lambda pool, stopped: quiet.start(pool, 1, stopped, arguments.seed)):
-            time.sleep(arguments.quiet)
+        with go_on(lambda pool, stopped: alone.start(pool, 1, stopped, arguments.seed)):
+            time.sleep(arguments.alone)
         loaded.rate = arguments.asked
         run = Run(arguments, service, folder, sent, draw)
         with go_on(
@@ -186,7 +187,7 @@ def soak(arguments: argparse.Namespace, folder: Path) -> list[str]:
             ]
         ):
             run.post()
-        return conclude(run, place, others, quiet, loaded, {row["id"]: row["text"] for row in passages})
+        return conclude(run, place, others, alone, loaded, {row["id"]: row["text"] for row in passages})
 
 
 def list_others(place: Place, seed: int, folder: Path) -> list[Actor]:
@@ -239,7 +240,7 @@ class Run:
                     self.arguments.kill_every,
                     self.draw,
                     lambda: poster.poll() is not None,
-                    self.arguments.calm,
+                    self.arguments.quiet,
                 )
             if poster.returncode:
                 raise SystemExit(f"The clients ended with exit code {poster.returncode}.")
@@ -248,7 +249,7 @@ class Run:
 
 
 def conclude(
-    run: Run, place: Place, others: Sequence[Actor], quiet: Askers, loaded: Askers, stable: Mapping[str, str]
+    run: Run, place: Place, others: Sequence[Actor], alone: Askers, loaded: Askers, stable: Mapping[str, str]
 ) -> list[str]:
     """Say what was measured; what is wrong."""
     app = Application(run.service.settings, run.service.addresses)
@@ -256,9 +257,9 @@ def conclude(
         rows = Rows(app)
         drained = drain(rows)
         report(run.faults, run.results, list_updates(rows), drained, run.used)
-        missed = report_questions(run.faults, quiet, loaded)
-        wrong = check(rows, run.sent, run.results, run.service.postgres.log_path) + quiet.wrong + loaded.wrong
-        wrong += check_queries(rows, [asked.query_id for asked in (*quiet.answered, *loaded.answered)])
+        missed = report_questions(run.faults, alone, loaded)
+        wrong = check(rows, run.sent, run.results, run.service.postgres.log_path) + alone.wrong + loaded.wrong
+        wrong += check_queries(rows, [asked.query_id for asked in (*alone.answered, *loaded.answered)])
         if others:
             wrong += place.wrong + check_passages(rows, place.ledger, stable) + check_jobs(rows)
             wrong += check_erased(rows, [each for other in others for each in getattr(other, "erased", ())])
@@ -277,11 +278,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Verdicts under load while parts of the service are killed.")
     parser.add_argument("--api", type=int, default=1, help="processes of the API")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--replica", action="store_true", help="read on a streaming replica; takes PYTHONPATH=.")
+    parser.add_argument("--replica", action="store_true", help="read on a streaming replica")
     parser.add_argument("--beside", action="store_true", help="also change readers, ingest, sync and erase")
     parser.add_argument("--asked", type=float, default=0.0, help="questions/s; 0: one after the other")
-    parser.add_argument("--quiet", type=float, default=15.0, help="seconds of one client and nothing else")
-    parser.add_argument("--calm", type=float, default=0.0, help="seconds of all this before the first kill")
+    parser.add_argument("--alone", type=float, default=15.0, help="seconds of one client and nothing else")
+    parser.add_argument("--quiet", type=float, default=0.0, help="seconds of all this before the first kill")
     parser.add_argument("-n", "--posts", type=int, default=20_000)
     parser.add_argument("-k", "--kill-every", type=float, default=60.0, help="seconds; 0: nothing is killed")
     parser.add_argument("-d", "--data", type=Path, help="BEIR folder; the sample corpus by default")
@@ -305,7 +306,3 @@ def main() -> None:
     for line in wrong:
         print(f"WRONG: {line}")
     sys.exit(1 if wrong else 0)
-
-
-if __name__ == "__main__":
-    main()

@@ -8,9 +8,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-from beside import PEOPLE
-from ledger import Ledger
-from repeating import Caller, Failures, RefusedError
+from soak.actors import PEOPLE
+from soak.client import Caller, Failures, RefusedError
+from soak.ledger import Ledger
 
 
 @dataclass(frozen=True)

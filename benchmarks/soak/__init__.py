@@ -1,0 +1,1 @@
+"""A service under load whose parts are killed: ``python benchmarks/soak``."""
