@@ -1,7 +1,7 @@
 """What does an encoder in eight bits cost in cosine and recall, and what does it save?
 
     python benchmarks/encoder_precision.py DATASET_DIR [--precision dynamic-int8] [--questions 200]
-        [--passages 3000] [--cache-directory DIR] [--only-time]
+        [--passages 3000] [--cache-directory DIR]
 
 DATASET_DIR holds corpus.jsonl.gz ({"_id", "title", "text"}), queries.jsonl.gz ({"_id", "text"}) and qrels.tsv
 (header, then query-id, corpus-id, score). All gold passages of the questions are in the pool, and others by chance.
@@ -68,7 +68,6 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=200)
     parser.add_argument("--passages", type=int, default=3000)
     parser.add_argument("--cache-directory", type=Path, default=Path(tempfile.gettempdir()))
-    parser.add_argument("--only-time", action="store_true", help="Leave out cosine and recall over the whole pool.")
     arguments = parser.parse_args()
 
     chance = random.Random(7)
@@ -82,7 +81,10 @@ def main() -> None:
     places = {name: place for place, name in enumerate(pool)}
 
     questions = [query["text"] for query in asked]
-    passages = [f"{title}. {text}" if title else text for title, text in (_parts(corpus[name]) for name in pool)]
+    titles = {name: corpus[name].get("title") for name in pool}
+    passages = [
+        f"{title}. {corpus[name]['text']}" if title else corpus[name]["text"] for name, title in titles.items()
+    ]
     split = [
         corpus[name].get("metadata", {}).get("sentences") or split_sentences(corpus[name]["text"]) for name in pool
     ]
@@ -98,8 +100,6 @@ def main() -> None:
         times = least_times(embedders, texts[:TIMED_TEXTS], singly=kind == "question")
         ratio = times["float32"] / times[arguments.precision]
         print(f"{kind}: {times['float32']:.2f} ms, {times[arguments.precision]:.2f} ms, {ratio:.2f} times as fast")
-    if arguments.only_time:
-        return
 
     vectors = {
         precision: [embedder.embed(texts) for texts in (passages, sentences, questions)]
@@ -117,10 +117,6 @@ def main() -> None:
             f"{precision}: recall@{BEST_PASSAGES} {recall(by_passage, gold):.4f} by passage, "
             f"{recall(by_both, gold):.4f} by passage and sentence ({len(asked)} questions, {len(pool)} passages)"
         )
-
-
-def _parts(passage: Mapping[str, str]) -> tuple[str, str]:
-    return passage.get("title") or "", passage["text"]
 
 
 if __name__ == "__main__":

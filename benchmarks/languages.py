@@ -3,7 +3,7 @@
     python benchmarks/languages.py $ENGRAM_EVALUATION_DATA/xquad_de $ENGRAM_EVALUATION_DATA/xquad_zh
     python benchmarks/languages.py $ENGRAM_EVALUATION_DATA/jaquad_ja --strategies graph --without-names
 
-The languages are recognised, not given. With several data sets, ``--mixed`` puts all of them into one collection.
+The languages are recognised, not given.
 """
 
 import argparse
@@ -19,11 +19,11 @@ from common import (
     ask,
     compute_recall_and_ndcg,
     dataset_file,
+    fill,
     labels,
     passages,
     read_jsonl,
     scratch_collection,
-    stage,
     table,
 )
 from engram.composition.container import Application
@@ -59,66 +59,44 @@ def main() -> None:
     """Measure the data sets that the command line names."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", type=Path, nargs="+", help="folders of data sets, in the layout of BEIR")
-    parser.add_argument("--mixed", action="store_true", help="all passages in one collection")
     parser.add_argument("--strategies", default=",".join(STRATEGIES), help="with commas between them; default: all")
     parser.add_argument("--without-names", action="store_true", help="find no names in passages and questions")
     parser.add_argument("--limit", type=int, help="questions of each data set")
     arguments = parser.parse_args()
     folders: list[Path] = arguments.folders
     strategies = [strategy for strategy in STRATEGIES if strategy in arguments.strategies.split(",")]
-    groups = [folders] if arguments.mixed else [[folder] for folder in folders]
     rows: list[Sequence[object]] = []
     with application(language=Nameless if arguments.without_names else None) as (app, _):
-        for group in groups:
-            rows += measure(app, group, strategies, arguments.limit)
+        for folder in folders:
+            rows.append(measure(app, folder, strategies, arguments.limit))
     table(["set", "kind", "languages of passages", "entities", "names of a question", *strategies], rows)
 
 
-def measure(
-    app: Application, folders: Sequence[Path], strategies: Sequence[Strategy], limit: int | None
-) -> list[Sequence[object]]:
-    """Ingest the data sets into one collection and ask the questions of each by each strategy."""
+def measure(app: Application, folder: Path, strategies: Sequence[Strategy], limit: int | None) -> Sequence[object]:
+    """Ingest a data set and ask its questions by each strategy."""
     with scratch_collection(app) as name:
-        for folder in folders:
-            bodies = [body | {"id": f"{folder.name} {body['id']}"} for body in passages(folder)]
-            stage(app, name, bodies)
-        while app.jobs.runner.run_ready():
-            pass
+        fill(app, name, passages(folder))
         app.corpus.names.run()
         collection = app.auth.access.scope(name).collection
-        with app.database.read() as reader:
-            held = reader.rows(
-                """
-                SELECT split_part(external_id, ' ', 1) AS folder, language, count(*) AS passages FROM passage
-                WHERE collection_id = %(collection)s GROUP BY 1, 2 ORDER BY 1, 3 DESC
-                """,
-                {"collection": collection.id},
-            )
-        rows: list[Sequence[object]] = []
-        for folder in folders:
-            languages = {row.language: row.passages for row in held if row.folder == folder.name}
-            asked = read_questions(folder, limit)
-            names = [len(app.models.language.analyse_question(text).entities) for text, _ in asked]
-            rows.append(
-                (
-                    folder.name,
-                    collection.corpus_kind,
-                    show(languages),
-                    collection.entity_count,
-                    float(np.mean(names)),
-                    *(measure_strategy(app, name, asked, strategy) for strategy in strategies),
-                )
-            )
-        return rows
+        asked = read_questions(folder, limit)
+        names = [len(app.models.language.analyse_question(text).entities) for text, _ in asked]
+        return (
+            folder.name,
+            collection.corpus_kind,
+            show(collection.languages),
+            collection.entity_count,
+            float(np.mean(names)),
+            *(measure_strategy(app, name, asked, strategy) for strategy in strategies),
+        )
 
 
 def read_questions(folder: Path, limit: int | None) -> Asked:
     """Questions that have a relevant passage, the first ``limit`` of them."""
-    relevant = {
-        question: {f"{folder.name} {passage}" for passage in held} for question, held in labels(folder).items()
-    }
+    relevant = labels(folder)
     rows = read_jsonl(dataset_file(folder, "queries"))
-    return list(islice(((row["text"], relevant[row["_id"]]) for row in rows if row["_id"] in relevant), limit))
+    return list(
+        islice(((row["text"], relevant[row["_id"]].keys()) for row in rows if row["_id"] in relevant), limit)
+    )
 
 
 def measure_strategy(app: Application, name: str, asked: Asked, strategy: Strategy) -> str:

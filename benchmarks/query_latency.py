@@ -149,7 +149,6 @@ def main() -> None:
     parser.add_argument("--collection", help="Default: the folder's name.")
     parser.add_argument("--questions", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--no-http", action="store_true")
     arguments = parser.parse_args()
     collection = arguments.collection or arguments.dataset.resolve().name
     asked = common.questions(arguments.dataset, arguments.questions)
@@ -169,8 +168,6 @@ def main() -> None:
         measure_interleaved(ways, asked[:10], arguments.seed)  # caches and prepared statements
         header = ["in process", "p50 ms", "p95 ms", "p50 / p95 over exact", "p50 / p95 over hnsw"]
         common.table(header, rows(measure_interleaved(ways, asked, arguments.seed), floors))
-        if arguments.no_http:
-            return
         with api(addresses) as (client, pid):
             ways = {floors[0]: exact, floors[1]: hnsw}
             for profile, memory in ARMS:
