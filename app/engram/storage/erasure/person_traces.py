@@ -77,7 +77,8 @@ def delete_traces(writer: Writer, collection_id: int, tenant: str, selection: Se
         f"""
         UPDATE job SET payload = '{{"erased": true}}', result = NULL, error = NULL
         WHERE collection_id = %(collection)s AND status NOT IN ('receiving', 'queued', 'running') AND %(words)s
-          AND concat_ws(' ', {_TEXTS_IN.format("payload")}, {_TEXTS_IN.format("result")}, error) ~ %(pattern)s
+          AND ({_TEXTS_IN.format("payload")} ~ %(pattern)s OR {_TEXTS_IN.format("result")} ~ %(pattern)s
+               OR error ~ %(pattern)s)
         """,
         parameters | named,
     )
