@@ -42,7 +42,8 @@ test-wings: develop
 
 # What is kept apart, learned and erased, on a cluster: ENGRAM_EVALUATION_CITUS is what deploy/citus/build.sh prints.
 test-citus: develop
-	@exec $(BIN)/pytest --timeout 0 $(PYTEST_ARGS) tests/storage tests/readers tests/services/verdict tests/services/revocation
+	@exec $(BIN)/pytest --timeout 0 $(PYTEST_ARGS) tests/storage tests/readers tests/services/verdict tests/services/revocation \
+		tests/services/erasure tests/services/corpus/test_passage_return.py tests/services/corpus/test_erasure.py
 
 check: develop
 	@$(BIN)/python deploy/large_files.py

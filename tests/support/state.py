@@ -296,13 +296,18 @@ def stage_passages(
 
 def wait_for_lock(database: Database) -> None:
     """Wait until somebody waits for a lock that another transaction holds."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not count_waiting_locks(database):
+        assert time.monotonic() < deadline, "nobody waits"
+        time.sleep(0.01)
+
+
+def count_waiting_locks(database: Database) -> int:
+    """Count the connections that wait for a lock that another transaction holds, on all nodes of a cluster."""
     waiting = (
         "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
     )
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while True:
-        with database.read() as reader:
-            if reader.scalar(waiting):
-                return
-        assert time.monotonic() < deadline, "nobody waits"
-        time.sleep(0.01)
+    on_nodes = "SELECT sum(result::bigint)::bigint FROM run_command_on_all_nodes(%(command)s)"
+    with database.read() as reader:
+        found: int = reader.scalar(*((on_nodes, {"command": waiting}) if reader.distributed else (waiting,)))
+    return found

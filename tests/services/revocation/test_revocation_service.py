@@ -2,7 +2,6 @@
 
 import random
 import threading
-import time
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -34,14 +33,6 @@ def revoke(application: Application, collection: str, events: Sequence[int]) -> 
 
 def log_of(application: Application, collection: str) -> dict[int, dict[str, Any]]:
     return {row["id"]: row for row in state.rows(application, collection, "feedback_event")}
-
-
-def count_waiting_locks(application: Application) -> int:
-    with application.database.read() as reader:
-        found: int = reader.scalar(
-            "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
-        )
-    return found
 
 
 class TestStates:
@@ -233,9 +224,8 @@ class TestBesideWorkers:
         with application.database.write() as writer:
             assert len(feedback_events.lock_pending(writer, target, [event])) == 1
             thread.start()
-            while not count_waiting_locks(application):
-                assert not done.is_set()
-                time.sleep(0.01)
+            state.wait_for_lock(application.database)
+            assert not done.is_set()
             feedback_events.mark_applied(writer, target, {event: 1}, {event: application.models.noise})
         thread.join(30)
         assert log_of(application, curie)[event]["status"] == "revoked"

@@ -207,16 +207,13 @@ class TestBesideIngest:
     ) -> None:
         target = state.collection_id(application, curie)
         first, second = sorted(state.sentences(application, curie, "warsaw").values())
-        waiting = (
-            "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
-        )
         with ThreadPoolExecutor(1) as pool:
-            with application.database.write() as writer, application.database.read() as reader:
+            with application.database.write() as writer:
                 question_supports.hold_sentences(writer, target, [first])
                 deletion = pool.submit(
                     application.corpus.ingest.delete_passage, application.auth.access.scope(curie), "warsaw"
                 )
-                while not (reader.scalar(waiting) or deletion.done()):
+                while not (state.count_waiting_locks(application.database) or deletion.done()):
                     time.sleep(0.01)
                 assert question_supports.hold_sentences(writer, target, [second]) == [second]
             deletion.result()

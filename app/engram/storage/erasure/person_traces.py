@@ -79,7 +79,7 @@ def delete_traces(writer: Writer, collection_id: int, tenant: str, selection: Se
         f"""
         UPDATE job SET payload = '{{"erased": true}}', result = NULL, error = NULL
         WHERE collection_id = %(collection)s AND status NOT IN ('receiving', 'queued', 'running') AND %(words)s
-          AND concat_ws(' ', {_texts_of("payload")}, {_texts_of("result")}, error) ~ %(pattern)s
+          AND ({_texts_of("payload")} ~ %(pattern)s OR {_texts_of("result")} ~ %(pattern)s OR error ~ %(pattern)s)
         """,
         parameters | named,
     )
@@ -165,7 +165,7 @@ def forget_payload(writer: Writer, collection_id: int, job: UUID) -> None:
     """Take the name out of the job of an erasure."""
     writer.execute(
         """
-        UPDATE job SET payload = jsonb_build_object('kind', payload -> 'kind')
+        UPDATE job SET payload = jsonb_set('{}', '{kind}', coalesce(payload -> 'kind', 'null'))
         WHERE collection_id = %(collection)s AND id = %(id)s
         """,
         {"collection": collection_id, "id": job},

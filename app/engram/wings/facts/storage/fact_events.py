@@ -211,7 +211,7 @@ def rename_person(writer: Writer, collection_id: int, selection: Selection, rand
     return writer.execute(
         f"""
         UPDATE fact_event SET judge = CASE WHEN judge = %(name)s THEN %(random)s ELSE judge END,
-            principal = %(nobody)s, idempotency_key = %(random)s || '-' || id, reason = NULL
+            principal = %(nobody)s, idempotency_key = %(random)s || '-' || id::text, reason = NULL
         WHERE collection_id = %(collection)s AND {named}
         """,
         selection.parameters(collection_id) | {"random": random_name, "nobody": NOBODY},
