@@ -14,6 +14,11 @@ def is_unspaced(letter: str) -> bool:
     return _UNSPACED.match(letter) is not None
 
 
+def count_unspaced(text: str) -> int:
+    """Count the letters and marks of a text that are Chinese or Japanese."""
+    return len(_UNSPACED.findall(text))
+
+
 def join_texts(texts: Iterable[str]) -> str:
     """Join texts, none of them blank, to one, with a space where their language has one."""
     joined: list[str] = []

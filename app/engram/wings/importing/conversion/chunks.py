@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import groupby, islice, pairwise
 from typing import Literal
 
-from engram.core.text.joining import gap, is_unspaced
+from engram.core.text.joining import count_unspaced, gap
 from engram.providers.language.language_detection import detect_language
 from engram.providers.language.sentence_splitter import split_sentences
 from engram.wings.importing.conversion.documents import Block, Document, ImportedPassage
@@ -126,7 +126,7 @@ def _length(units: list[_Unit]) -> int:
 
 def _width(text: str) -> int:
     """Count characters, a Chinese or Japanese one as three: tokens have 1.5 of these, and 4.2 English ones."""
-    return len(text) if text.isascii() else len(text) + 2 * sum(map(is_unspaced, text))
+    return len(text) if text.isascii() else len(text) + 2 * count_unspaced(text)
 
 
 def _passage(

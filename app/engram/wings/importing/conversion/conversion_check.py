@@ -24,8 +24,8 @@ _SOFT = re.compile("[\xad\u200b\u200c\u200d\u2060\ufeff]")
 _RAISED = re.compile(r"\^\(([^()]*)\)")
 _NUMBERING = re.compile(r"^\s*(?:\d+(?:\.\d+)*\.?|[A-Z]\.|[IVX]+\.)\s+")
 _REFERENCE = re.compile(r"\[\d+\]")
-_FALSELY_RAISED = re.compile(r"\w+\^\d{3,}")
-_COMMON_RAISED = re.compile(r"\w*\d\^\d+")
+_FALSELY_RAISED = re.compile(r"\b\w+\^\d{3,}")
+_COMMON_RAISED = re.compile(r"\b\w*\d\^\d+")
 _MOST_RAISED_SHARE = 0.3
 _LEAST_RAISED = 5
 

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 MARK = "\x02"
 """What stands in the place of a hyphen and the line end after it."""
 _HYPHENS = str.maketrans("‐‑", "--")
-_CUT = re.compile(r"([\w-]*\w)(?:\x02|-\n)(\w+)")
+# What it may begin with is named for time: else each letter of each word would be tried.
+_CUT = re.compile(r"(?:\b|(?=-))([\w-]*\w)(?:\x02|-\n)(\w+)")
 _CUT_AT_OTHER = re.compile("[‐‑]\n")
 _COMPOUND = re.compile(r"(?:well|self)-(?!less|ness|same|spring)\w{4,}", re.IGNORECASE)
 _GOES_ON = re.compile(r"-\w")

@@ -292,10 +292,11 @@ class _Layout:
 
     def _box(self, at: int) -> tuple[float, float, float, float]:
         """The left, lower, right and upper end of a letter, as who reads its line sees them."""
-        left, bottom, right, top = self._text.get_charbox(at, loose=True)
+        box = self._raw.FS_RECTF()
+        self._raw.FPDFText_GetLooseCharBox(self._text.raw, at, byref(box))
         if not self._turns:
-            return left, bottom, right, top
-        (x, y), (other_x, other_y) = self._turn(left, bottom), self._turn(right, top)
+            return box.left, box.bottom, box.right, box.top
+        (x, y), (other_x, other_y) = self._turn(box.left, box.bottom), self._turn(box.right, box.top)
         return min(x, other_x), min(y, other_y), max(x, other_x), max(y, other_y)
 
     def _turn(self, x: float, y: float) -> tuple[float, float]:
