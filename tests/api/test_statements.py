@@ -54,10 +54,11 @@ TEXTS = 1
 SPACE = 1
 FOUND = 1
 LOOK = 1
-# By the first question alone: whether its words are in the collection; the terms of the leading passages, by which
-# near-duplicates are looked for; the entities that the candidates name; their names; and the sentences that each
-# hop selects.
+# By the first question alone: whether its words are in the collection, and the parts of a word that it lacks; texts
+# with these parts; the terms of the leading passages, by which near-duplicates are looked for; the entities that
+# the candidates name; their names; and the sentences that each hop selects.
 WORDS = 1
+APART = 2
 COMPARED = 1
 NAMED = 2
 SENTENCES = 1
@@ -98,12 +99,12 @@ def test_a_question_of_three_hops_that_nothing_is_recalled_for_takes_eight(http:
     first = record_query(http, curie, first=True).statements
     later = record_query(http, curie).statements
     assert later == SCOPE + OPENED + 2 * HOP + FOUND + LOOK + TEXTS + 1 == 8
-    assert first == later + WORDS + COMPARED + NAMED + 3 * SENTENCES
+    assert first == later + WORDS + APART + COMPARED + NAMED + 3 * SENTENCES
 
 
 def test_first_uncollapsed_query_sends_one_statement_less(http: TestClient, curie: str) -> None:
     uncollapsed = record_query(http, curie, first=True, collapse_duplicates=False).statements
-    assert uncollapsed == 8 + WORDS + NAMED + 3 * SENTENCES
+    assert uncollapsed == 8 + WORDS + APART + NAMED + 3 * SENTENCES
 
 
 def test_a_general_corpus_takes_one_more_to_compare_titles_and_sentences(http: TestClient, curie: str) -> None:

@@ -30,7 +30,8 @@ MEMORIES_LOCKED = ["INSERT", "WITH"]
 WRITTEN = [
     "WITH",  # supports
     "SELECT",  # the passages of what is judged
-    *["INSERT", "INSERT"],  # the version of the question memory, and supports, written
+    *["UPDATE", "INSERT"],  # when judged questions are sampled anew, which is now
+    "INSERT",  # supports, written
     "INSERT",  # the audit
 ]
 MEMORIES_WRITTEN = ["UPDATE", "INSERT"]  # memories, and their audit
@@ -157,7 +158,8 @@ class TestABatchOfVerdicts:
 
 PLANNED = 1 + 1 + 3 + 2 + 1
 """A claim, the documents of the job, the lines of the first batch, what is stored of them, the next lines: none."""
-INGEST_STATEMENTS = 27
+INGEST_STATEMENTS = 28
+"""One has judged questions sampled anew if a sentence that goes supports one."""
 MEASURED = 6
 """The sample of titles and the latest queries, which tell the kind of the corpus; two locks, whether it has learned
 weights, and its record."""

@@ -150,7 +150,7 @@ class PassageReception:
         self._opened = None
 
     def _find_irreplaceable(self, documents: Sequence[Mapping[str, Any]]) -> set[str]:
-        folders = {one["source"]: one["folder"] for one in documents}
+        folders = {one["source"]: one.get("folder") for one in documents}
         return find_irreplaceable(self._database, self._opening.principal, self._open().collection.id, folders)
 
     def _open(self) -> OpenedCollection:
