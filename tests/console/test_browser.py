@@ -324,11 +324,6 @@ def test_an_empty_page_offers_what_its_own_collection_holds(opened: Opened, serv
         page = opened(service, place(name, curie))
         page.get_by_role("link", name="Marie Curie", exact=True).wait_for()
         assert page.get_by_text("sample collection").count() == 0
-    fact = {"subject": "Marie Curie", "predicate": "field", "object": "physics"}
-    page.request.post(f"{service}/facts", data={"collection": curie, "source": "gazette", "facts": [fact]})
-    page = opened(service, place("facts", curie))
-    page.locator(".samples a").first.click()  # of names that facts speak of, not of all titles
-    page.locator(".factlist li").first.wait_for()
 
 
 def test_a_collection_of_another_encoder_offers_no_question(opened: Opened, service: str, curie: str) -> None:
