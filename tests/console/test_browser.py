@@ -250,7 +250,7 @@ def test_a_document_is_converted_by_the_service(
         [DOCUMENTS / "handbook.pdf", tmp_path / "note.txt", tmp_path / "scan.pdf"]
     )
     page.get_by_text("handbook.pdf: 4 passages; its job is below.").wait_for()
-    page.get_by_text("note.txt: read as Windows-1252").wait_for()
+    page.get_by_text("note.txt: read as Windows-1252").first.wait_for()  # also among the notes of its job
     page.get_by_text("scan.pdf was not taken.").wait_for()
     page.get_by_text("is no PDF that can be read").wait_for()
     page.get_by_text("4 new").wait_for()

@@ -249,7 +249,7 @@ def test_navigation_folds_away_on_a_phone(opened: Opened, service: str, curie: s
     assert menu.get_attribute("aria-expanded") == "true"
     links.get_by_role("link", name="Sessions").click()
     page.get_by_label("Question of the session").wait_for()
-    assert links.is_hidden()
+    links.wait_for(state="hidden")
     assert menu.get_attribute("aria-expanded") == "false"
     page.goto(f"{service}/{place('ask', curie)}")
     ask(page)

@@ -48,9 +48,9 @@ def test_generations_are_shown_served_and_withdrawn(
     assert violations(phone) == {}
     phone.locator("dialog").get_by_role("button", name="Withdraw generation 2").click()
     phone.get_by_text("Generation 2 is withdrawn.").wait_for()
-    assert phone.get_by_role("heading", name="The encoder serves as it is").is_visible()
+    phone.get_by_role("heading", name="The encoder serves as it is").wait_for()
     assert phone.evaluate("document.documentElement.scrollWidth") <= 390
     assert violations(phone) == {}
     phone.locator("label", has_text="Off").first.click()
     phone.get_by_text("Tuning is off: the encoder serves as it is.").wait_for()
-    assert phone.get_by_role("button", name="Learn now").is_disabled()
+    phone.get_by_role("button", name="Learn now", disabled=True).wait_for()
