@@ -173,8 +173,8 @@ def _compute_losses(log_probabilities: Floats, rejections: Floats) -> Floats:
     shares = np.clip(2.0 * full_rejections - 1.0, 0.0, 1.0)
     losses = np.log(unsure)
     if (shares > 0).any() and not (shares > 0).all():
-        others = (log_probabilities + losses)[..., shares == 0].max(axis=-1, keepdims=True)
-        lead = log_probabilities[..., shares > 0].max(axis=-1, keepdims=True) - others
+        best_other = (log_probabilities + losses)[..., shares == 0].max(axis=-1, keepdims=True)
+        lead = log_probabilities[..., shares > 0].max(axis=-1, keepdims=True) - best_other
         losses = losses - shares * np.maximum(lead, 0.0)
     return np.broadcast_to(losses, log_probabilities.shape)
 

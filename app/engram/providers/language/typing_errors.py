@@ -175,8 +175,8 @@ def correct_question(
     for word in sorted(meant, key=lambda word: -word.start):  # so that places before it stay right
         typed = text[word.start : word.end]
         corrections.append(Correction(typed, meant[word]))
-        kept = f"{typed} " if _may_be_right(typed, meant[word], count_tokens) else ""
-        text = text[: word.start] + kept + meant[word] + text[word.end :]
+        prefix = f"{typed} " if _may_be_right(typed, meant[word], count_tokens) else ""
+        text = text[: word.start] + prefix + meant[word] + text[word.end :]
     return text, corrections[::-1]
 
 

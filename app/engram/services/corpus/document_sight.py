@@ -34,11 +34,11 @@ def find_irreplaceable(
         ids = documents.find_ids(reader, collection_id, [one.source for one in held])
     with tenancy.restrict_to(principal.tenant, principal.readers):
         with database.read() as reader:
-            seen = documents.count_passages(reader, collection_id, list(ids.values()))
-        in_part = find_seen_in_part(database, collection_id, dict.fromkeys(ids.values(), 0) | seen)
+            seen_counts = documents.count_passages(reader, collection_id, list(ids.values()))
+        in_part = find_seen_in_part(database, collection_id, dict.fromkeys(ids.values(), 0) | seen_counts)
     own = {one.source for one in held if one.folder is not None and one.folder == folders[one.source]}
     return {
         source
         for source, document in ids.items()
-        if document in in_part and (document in seen or source not in own)
+        if document in in_part and (document in seen_counts or source not in own)
     }

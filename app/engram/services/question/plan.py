@@ -300,7 +300,7 @@ class QueryPlanner:
         embedded: EmbeddedTexts,
         generation: int | None,
     ) -> Focus:
-        """What all statements of the query look for, and where."""
+        """Build what all statements of the query look for, and where."""
         vectors, beside = embedded.vectors
         # A search by keys alone has nothing else to learn by, so it reads all that keys have.
         policy = profile.policy if query.strategy == "graph" else replace(profile.policy, evolved_keys=True)

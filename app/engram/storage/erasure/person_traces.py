@@ -15,8 +15,6 @@ from engram.storage.database import Reader, Writer
 from engram.storage.erasure.erased_log import Selection
 from engram.storage.tables.table_base import NOBODY
 
-_TEXTS_IN = """jsonb_path_query_array({}, '$.** ? (@.type() == "string")')::text"""
-"""The texts in a JSON value without the names of its fields, which name nobody."""
 _FIXED_FIELDS = "ARRAY['kind', 'key_building', 'stop_reason']"
 """Fields of payloads and results whose values are words of Engram's own, which name nobody."""
 _VALUES_OF_TARGET = r"""
@@ -87,7 +85,8 @@ def delete_traces(writer: Writer, collection_id: int, tenant: str, selection: Se
 
 
 def _texts_of(column: str) -> str:
-    return _TEXTS_IN.format(f"{column} - {_FIXED_FIELDS}")
+    """Return the texts in a JSON column without the names of its fields, which name nobody."""
+    return f"""jsonb_path_query_array({column} - {_FIXED_FIELDS}, '$.** ? (@.type() == "string")')::text"""
 
 
 def _to_postgres(words: str) -> str:

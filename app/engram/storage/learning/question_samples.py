@@ -105,7 +105,7 @@ def load_asked_sample(
         until: the newest judged question that counts.
         neighbours: of each question, found by the index of questions where there is one.
     """
-    asked = _load_latest_unjudged(reader, collection, until, limit)
+    texts = _load_latest_unjudged(reader, collection, until, limit)
     near = nearness(collection, "question", "embedding", "asked.embedding", alias="near.")
     row = reader.row(
         f"""
@@ -129,10 +129,10 @@ def load_asked_sample(
             FROM pairs
         ) AS paired
         """,
-        {"collection": collection.id, "until": until, "asked": list(asked), "neighbours": neighbours},
+        {"collection": collection.id, "until": until, "asked": list(texts), "neighbours": neighbours},
     )
-    ids = range(-1, -len(asked) - 1, -1)
-    return _complete(reader, collection, ids, list(asked.values()), decode_vectors(row.vectors), row)
+    ids = range(-1, -len(texts) - 1, -1)
+    return _complete(reader, collection, ids, list(texts.values()), decode_vectors(row.vectors), row)
 
 
 def _load_latest_unjudged(reader: Reader, collection: Collection, until: int, limit: int) -> dict[UUID, str]:
@@ -149,20 +149,20 @@ def _load_latest_unjudged(reader: Reader, collection: Collection, until: int, li
         """,
         {"collection": collection.id, "until": until, "space": collection.space, "limit": limit},
     )
-    asked: dict[bytes, tuple[UUID, str]] = {}
+    unjudged: dict[bytes, tuple[UUID, str]] = {}
     for query in latest:
-        asked.setdefault(question_hash(query.question), (query.id, query.question))
+        unjudged.setdefault(question_hash(query.question), (query.id, query.question))
     judged = reader.rows(
         f"""
         SELECT question.text_hash FROM question
         WHERE collection_id = %(collection)s AND text_hash = ANY(%(hashes)s) AND id + 0 <= %(until)s
           {build_seen_condition("question")}
         """,
-        {"collection": collection.id, "until": until, "hashes": list(asked)},
+        {"collection": collection.id, "until": until, "hashes": list(unjudged)},
     )
     for one in judged:
-        del asked[bytes(one.text_hash)]
-    return dict(islice(asked.values(), limit))
+        del unjudged[bytes(one.text_hash)]
+    return dict(islice(unjudged.values(), limit))
 
 
 def _complete(
