@@ -161,8 +161,18 @@ def note_encoded(source: str, characters: int) -> tuple[str, ...]:
     return (f"{source}: left out {characters:,} characters of encoded files",) if characters else ()
 
 
+_TICKS = dict(zip(range(0xF0FB, 0xF0FF), "✗✓☒☑", strict=True)) | dict.fromkeys(
+    (0xF06F, 0xF071, 0xF072, 0xF0A8), "☐"
+)
+
+
 def flatten_text(text: str) -> str:
-    """The text in one line; a line end inside Chinese or Japanese leaves no space."""
+    """The text in one line; a line end inside Chinese or Japanese leaves no space.
+
+    Ticks and boxes of Wingdings, as files without its name have them, become signs that others know.
+    """
+    if not text.isascii():
+        text = text.translate(_TICKS)
     lines = (" ".join(line.split()) for line in text.split("\n"))
     return join_texts(line for line in lines if line)
 
