@@ -372,8 +372,8 @@ def _write_cell(text: str, font: str) -> bytes:
         ("a.xlsx", _write_cell("þ", "Wingdings"), "☑"),
         ("a.xlsx", _write_cell("P", "Wingdings 2"), "✓"),
         ("a.html", "<p><font face=Wingdings>þ</font> keys".encode(), "☑ keys"),
-        ("a.html", "<p><span style=\"color:red;font-family: 'Wingdings 2'\">R</span> keys".encode(), "☑ keys"),
-        ("a.html", "<p style='font-family:Arial, Wingdings'>Ring the bell".encode(), "Ring the bell"),
+        ("a.html", b"<p><span style=\"color:red;font-family: 'Wingdings 2'\">R</span> keys", "☑ keys"),
+        ("a.html", b"<p style='font-family:Arial, Wingdings'>Ring the bell", "Ring the bell"),
         ("a.txt", "\uf0a8 keys".encode(), "☐ keys"),
     ],
 )  # fmt: skip
