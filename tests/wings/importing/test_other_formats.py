@@ -155,6 +155,12 @@ def open_document(kind: str, body: str) -> bytes:
             ["☒ keys\n☐ meters\nOtto"],
         ),
         (
+            "a.rtf",
+            rb"{\rtf1\ansi{\fonttbl{\f0\fswiss Arial;}{\f1\fnil\fcharset2 Wingdings;}}\f0 {\f1\'fe} keys\par {\f1 o} meters\par "
+            rb"{\f1\u254?} pets\par}",
+            ["☑ keys\n☐ meters\n☑ pets"],
+        ),
+        (
             "a.rst",
             b"Use :ref:`keys <k>` and |x|.\n\n.. |x| replace:: locks\n\n.. versionadded:: 2.1\n   With :opt:`--all`.\n\n"
             b".. code-block:: sh\n   :caption: No\n\n   make run\n\n.. figure:: a.png\n   :odd: 1\n\n   Shown.\n",

@@ -13,7 +13,7 @@ from engram.wings.importing.conversion.encodings import declared_encoding, decod
 from engram.wings.importing.conversion.office import parse_xml
 from engram.wings.importing.conversion.outline import library
 from engram.wings.importing.conversion.outlook import read_body
-from engram.wings.importing.conversion.rich_text import map_code_pages
+from engram.wings.importing.conversion.rich_text import map_code_pages, map_sign_fonts
 from engram.wings.importing.conversion.symbol_fonts import NAMED, find_font, write_signs
 from engram.wings.importing.conversion.word import remove_codes
 
@@ -270,8 +270,12 @@ def _read_open_document(data: bytes, path: str) -> PlainText | None:
 
 
 def _read_rich_text(data: bytes) -> Iterator[str]:
-    """Yield the text of RTF outside of groups that are no text, by the code pages of the file and of its fonts."""
+    """Yield the text of RTF outside of groups that are no text, by the code pages of the file and of its fonts.
+
+    Letters that show signs are left out.
+    """
     content = data.decode("latin-1")
+    signs = map_sign_fonts(content)
     fonts = {number: f"cp{page}" for number, page in map_code_pages(content).items()}
     skipped, codec, fonts_used = [False], "cp1252", [""]
     escaped = bytearray()
@@ -279,7 +283,7 @@ def _read_rich_text(data: bytes) -> Iterator[str]:
         if part.startswith("\\'"):
             escaped.append(int(part[2:], 16))
             continue
-        if escaped and not skipped[-1]:
+        if escaped and not skipped[-1] and fonts_used[-1] not in signs:
             yield escaped.decode(fonts.get(fonts_used[-1], codec), "replace")
         escaped.clear()
         if part == "{":
@@ -297,7 +301,8 @@ def _read_rich_text(data: bytes) -> Iterator[str]:
         elif part.startswith("\\ansicpg"):
             codec = f"cp{part[8:].strip()}" if part[8:].strip() in _RTF_PAGES else codec
         elif not skipped[-1]:
-            yield _read_rtf_part(part)
+            is_sign = fonts_used[-1] in signs and re.match(r"[^\\]|\\u-?\d", part)
+            yield " " if is_sign else _read_rtf_part(part)
 
 
 def _read_rtf_part(part: str) -> str:
