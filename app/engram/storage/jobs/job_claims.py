@@ -185,23 +185,20 @@ def _take(
 
 def has_waiting_others(reader: Reader, job: Job) -> bool:
     """Whether a job of another collection waits in the lane of this one, and could begin."""
-    return bool(
-        reader.scalar(
-            """
-            SELECT EXISTS (
-                SELECT FROM job other
-                WHERE other.status = 'queued' AND other.lane = %(lane)s AND other.due_at <= now()
-                  AND other.collection_id <> %(collection)s
-                  AND NOT EXISTS (
-                      SELECT FROM job one
-                      WHERE one.collection_id = other.collection_id AND one.lane = other.lane
-                        AND one.status = 'running'
-                  )
-            )
-            """,
-            {"lane": job.lane, "collection": job.collection_id},
-        )
+    waiting = reader.row(
+        """
+        SELECT other.id FROM job other
+        WHERE other.status = 'queued' AND other.lane = %(lane)s AND other.due_at <= now()
+          AND other.collection_id <> %(own)s
+          AND NOT EXISTS (
+              SELECT FROM job one
+              WHERE one.collection_id = other.collection_id AND one.lane = other.lane AND one.status = 'running'
+          )
+        LIMIT 1
+        """,
+        {"lane": job.lane, "own": job.collection_id},
     )
+    return waiting is not None
 
 
 def keep(writer: Writer, job: Job, lease_seconds: float) -> bool | None:
