@@ -26,7 +26,9 @@ ROWS = 250
 THAMES = {"id": "thames", "text": "The Thames flows through London."}
 
 
-pytestmark = skip_on_citus("read replicas, backups, deletions piece by piece, collections of more than 200 passages")
+pytestmark = skip_on_citus(
+    "read replicas, backups, deletions piece by piece, collections of more than 200 passages"
+)
 
 
 @pytest.fixture
