@@ -63,6 +63,8 @@ def test_read(document: Any, condition: Any) -> None:
         ({"or": [{"year": 5}, {"year": 6}]}, "write .or"),
         ({"AND": [{"year": 5}]}, "write .and"),
         ({"must": [{"key": "year", "match": {"value": 5}}]}, "write .and"),
+        ({"field": "year", "operator": ">=", "value": 5}, "below a field: write .FIELD: ..[$]gte"),
+        ({"key": "year", "operator": "in", "value": [5]}, "below a field"),
         ({"on": "2026-02-30"}, "date of the calendar"),
         ({"on": ["2026-02-30"]}, "date of the calendar"),
         ({"on": {"$gt": "2026-2-3"}}, "such as 2026-05-01"),

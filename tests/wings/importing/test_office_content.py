@@ -6,6 +6,7 @@ from typing import Any
 
 import openpyxl
 import pytest
+from openpyxl.styles import Font
 from pptx.chart.data import CategoryChartData
 from pptx.enum.chart import XL_CHART_TYPE
 from pptx.util import Inches
@@ -52,6 +53,12 @@ def sentences(made: Conversion) -> list[str]:
         (5551234567, "(000) 000-0000", "5551234567"),
         (1234, "#\\ ##0", "1234"),
         (500, '[>=1000]0.0,"K";0', "500"),
+        (1, '"yes";;"no"', "yes"),
+        (0, '"yes";;"no"', "no"),
+        (1, "☑;;☐", "1"),
+        (1, '"☑";;"☐"', "☑"),
+        (0, '0;-0;"-"', "0"),
+        (7, ";;;", "7"),
     ],
 )
 def test_a_number_is_written_as_its_format_shows_it(value: float, code: str, shown: str) -> None:
@@ -328,3 +335,54 @@ def test_shapes_are_read_by_their_places() -> None:
         "Right: it is heavy.",
         "Source: figures of 2024.",
     ]
+
+
+def _in_font(letter: str, font: str) -> str:
+    return paragraph(run(letter, f'<w:rFonts w:ascii="{font}" w:hAnsi="{font}"/>') + run(" keys"))
+
+
+def _write_slide(text: str, font: str) -> bytes:
+    def fill(made: Any) -> None:
+        slide = made.slides.add_slide(made.slide_layouts[1])
+        written = slide.placeholders[1].text_frame.paragraphs[0].add_run()
+        written.text, written.font.name = text, font
+
+    return deck(fill)
+
+
+def _write_cell(text: str, font: str) -> bytes:
+    def fill(sheet: Any) -> None:
+        sheet.append([text])
+        sheet["A1"].font = Font(name=font)
+
+    return workbook(fill)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "shown"),
+    [
+        ("a.docx", word_file(_in_font("þ", "Wingdings")), "☑ keys"),
+        ("a.docx", word_file(_in_font("o", "Wingdings")), "☐ keys"),
+        ("a.docx", word_file(_in_font("\uf0fe", "Wingdings")), "☑ keys"),
+        ("a.docx", word_file(_in_font("S", "Wingdings 2")), "☒ keys"),
+        ("a.docx", word_file(_in_font("\uf0fd", "Arial")), "☒ keys"),
+        ("a.docx", word_file(_in_font("þ", "Arial")), "þ keys"),
+        ("a.docx", word_file('<w:p><w:r><w:sym w:font="Wingdings" w:char="F0FE"/></w:r></w:p>'), "☑"),
+        ("a.pptx", _write_slide("þ", "Wingdings"), "☑"),
+        ("a.xlsx", _write_cell("þ", "Wingdings"), "☑"),
+        ("a.xlsx", _write_cell("P", "Wingdings 2"), "✓"),
+        ("a.html", "<p><font face=Wingdings>þ</font> keys".encode(), "☑ keys"),
+        ("a.html", b"<p><span style=\"color:red;font-family: 'Wingdings 2'\">R</span> keys", "☑ keys"),
+        ("a.html", b"<p style='font-family:Arial, Wingdings'>Ring the bell", "Ring the bell"),
+        ("a.txt", "\uf0a8 keys".encode(), "☐ keys"),
+    ],
+)  # fmt: skip
+def test_letters_of_fonts_of_signs_are_what_they_show(name: str, data: bytes, shown: str) -> None:
+    made = convert(name, data)
+    assert made.passages[0].text.split("\n")[-1] == shown
+    assert made.differences == ()
+
+
+def test_a_form_full_of_ticks_is_whole() -> None:
+    made = convert("a.docx", word_file(9 * (_in_font("þ", "Wingdings") + _in_font("o", "Wingdings"))))
+    assert (made.passages[0].text.count("☑ keys"), made.differences) == (9, ())

@@ -71,6 +71,7 @@ OPEN_TEXT = """<office:document-content xmlns:office="urn:oasis:names:tc:opendoc
  xmlns:draw="urn:oasis:names:tc:opendocument:xmlns:drawing:1.0"><office:automatic-styles>
  <style:style style:name="up"><style:text-properties style:text-position="super 58%"/></style:style>
  <style:style style:name="no"><style:text-properties text:display="none"/></style:style>
+ <style:style style:name="wing"><style:text-properties style:font-name="Wingdings"/></style:style>
  <style:style style:name="T1" style:parent-style-name="Title"/></office:automatic-styles><office:body><office:{0}>{1}</office:{0}>
  </office:body></office:document-content>"""
 SHEET = """<table:table table:name="S"><table:table-column/><table:table-column table:visibility="collapse"/>
@@ -117,6 +118,15 @@ def open_document(kind: str, body: str) -> bytes:
             ["Lease ☒ Smoking\n☐ Pets\nRent: 900\nFloor: 2nd\nKey:"],
         ),
         (
+            "a.odt",
+            open_document(
+                "text",
+                '<text:p><text:span text:style-name="wing">þ</text:span> keys</text:p>'
+                '<text:p><text:span text:style-name="wing">o</text:span> meters</text:p>',
+            ),
+            ["☑ keys\n☐ meters"],
+        ),
+        (
             "a.txt",
             b"A pro-active firm, and its depart-\nment was pro-\nactive in pre-\nand post-war plans, up-\nto-date.\n",
             ["A pro-active firm, and its department was pro-active in pre- and post-war plans, up-to-date."],
@@ -143,6 +153,12 @@ def open_document(kind: str, body: str) -> bytes:
             rb"{\field{\*\fldinst FORMCHECKBOX {\*\formfield{\fftype1\ffres0\ffdefres1}}}{\fldrslt }} meters\par "
             rb"{\field{\*\fldinst FORMTEXT {\*\formfield{\fftype0\ffres1}}}{\fldrslt Otto}}}",
             ["☒ keys\n☐ meters\nOtto"],
+        ),
+        (
+            "a.rtf",
+            rb"{\rtf1\ansi{\fonttbl{\f0\fswiss Arial;}{\f1\fnil\fcharset2 Wingdings;}}\f0 {\f1\'fe} keys\par {\f1 o} meters\par "
+            rb"{\f1\u254?} pets\par}",
+            ["☑ keys\n☐ meters\n☑ pets"],
         ),
         (
             "a.rst",

@@ -34,6 +34,8 @@ _FOREIGN_JOINS = {
     "filters": "$and", "conditions": "$and", "operands": "$and",
 }  # fmt: skip
 """What joins filters in other products, where it is no field with a list of objects -> ours."""
+_FOREIGN_OPERATORS = ("operator", "comparison_operator", "op")
+"""Where the operator stands in other products, as in ``{"field": "year", "operator": ">=", "value": 1600}``."""
 _OTHER_DATE = re.compile(
     r"[0-9]{4}([-./])[0-9]{1,2}\1[0-9]{1,2}(?![0-9])|[0-9]{1,2}([-./])[0-9]{1,2}\2[0-9]{4}(?![0-9])"
 )
@@ -197,6 +199,8 @@ def _refuse_bare_operators(field: str, value: Any) -> None:
     """Refuse operators without their ``$``, and those of others: metadata that hold such objects are unlikely."""
     if isinstance(value, dict) and value and all(_name_operator(key) is not None for key in value):
         raise ValueError(f"operators begin with $: write {_name_operator(next(iter(value)))} below {field!r}")
+    if field.lower() in _FOREIGN_OPERATORS and isinstance(value, str) and (meant := _name_operator(value)):
+        raise ValueError(f"operators stand below a field: write {{FIELD: {{{meant!r}: VALUE}}}}")
     lists_filters = isinstance(value, list) and any(isinstance(one, dict) for one in value)
     if (field.lower() == "not" and isinstance(value, dict)) or (field.lower() in _FOREIGN_JOINS and lists_filters):
         raise ValueError(f"operators begin with $: write {_FOREIGN_JOINS[field.lower()]}")

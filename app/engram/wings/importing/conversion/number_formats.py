@@ -7,6 +7,7 @@ ten, codes with conditions, and digits with text between them are written as pla
 import datetime
 import math
 import re
+import unicodedata
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 from functools import lru_cache
 from typing import NamedTuple
@@ -39,7 +40,7 @@ def format_number(value: float, code: str) -> str:
     at = 1 if value < 0 and len(sections) > 1 else 2 if value == 0 and len(sections) > 2 else 0
     parsed = _parse(sections[at])
     if parsed is None:
-        return plain_number(value)
+        return _read_words(sections[at]) or plain_number(value)
     number = Decimal(repr(value)).scaleb(parsed.scale)
     rounded = number
     if abs(number) < 10**_PLACES:
@@ -81,6 +82,15 @@ def format_elapsed(value: datetime.timedelta, code: str) -> str:
 def _split(code: str) -> list[str]:
     """The sections of a code: for positive numbers, negative ones, zero and text."""
     return re.split(r';(?=(?:[^"]*"[^"]*")*[^"]*$)', code)
+
+
+@lru_cache(maxsize=1_000)
+def _read_words(section: str) -> str:
+    """What a section shows in place of any number, as ``"yes"`` or a tick; empty where it shows none of these."""
+    pieces = list(_LITERAL.finditer(section))
+    text = "".join(piece[1] or piece[2] or piece[3] or "" for piece in pieces).strip()
+    is_shown = any(one.isalpha() or unicodedata.category(one) == "So" for one in text)
+    return text if is_shown and not any((piece[4] or "").strip() for piece in pieces) else ""
 
 
 @lru_cache(maxsize=1_000)

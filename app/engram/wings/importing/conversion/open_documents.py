@@ -15,6 +15,7 @@ from engram.wings.importing.conversion.office import parse_xml
 from engram.wings.importing.conversion.outline import Outline, flatten_text
 from engram.wings.importing.conversion.pages import TICKED, UNTICKED
 from engram.wings.importing.conversion.shape_order import sort_by_place
+from engram.wings.importing.conversion.symbol_fonts import find_font, read_signs
 from engram.wings.importing.conversion.table_model import Cell, lay_out, write_table
 
 _NAMESPACE = "urn:oasis:names:tc:opendocument:xmlns:{}:1.0"
@@ -237,11 +238,14 @@ class _OpenConverter:
 
     def _pieces(self, node: Any, before: list[str]) -> list[str]:
         """Append the pieces of a line to those before; returns them."""
+        start = len(before)
         before.append(node.text or "")
         for child in node:
             if isinstance(child.tag, str):
                 self._add_piece(child, before)
             before.append(child.tail or "")
+        if font := find_font(self._file.find_property(node.get(f"{TEXT}style-name"), f"{STYLE}font-name")):
+            before[start:] = [read_signs(piece, font) for piece in before[start:]]
         return before
 
     def _add_piece(self, node: Any, before: list[str]) -> None:

@@ -161,8 +161,17 @@ def note_encoded(source: str, characters: int) -> tuple[str, ...]:
     return (f"{source}: left out {characters:,} characters of encoded files",) if characters else ()
 
 
+_PRIVATE = re.compile("[\uf06f-\uf0fe]")
+_TICKS = str.maketrans("\uf06f\uf071\uf072\uf0a8\uf0fb\uf0fc\uf0fd\uf0fe", "☐☐☐☐✗✓☒☑")
+
+
 def flatten_text(text: str) -> str:
-    """The text in one line; a line end inside Chinese or Japanese leaves no space."""
+    """The text in one line; a line end inside Chinese or Japanese leaves no space.
+
+    Ticks and boxes of Wingdings, as files without its name have them, become signs that others know.
+    """
+    if not text.isascii() and _PRIVATE.search(text):
+        text = text.translate(_TICKS)
     lines = (" ".join(line.split()) for line in text.split("\n"))
     return join_texts(line for line in lines if line)
 

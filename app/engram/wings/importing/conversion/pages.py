@@ -18,6 +18,7 @@ from engram.wings.importing.conversion.inline_text import (
 from engram.wings.importing.conversion.outline import QUOTATION, Outline, flatten_text, library
 from engram.wings.importing.conversion.prose import paragraphs
 from engram.wings.importing.conversion.quotations import begins_original, read_header, title_original
+from engram.wings.importing.conversion.symbol_fonts import find_font, read_signs
 from engram.wings.importing.conversion.table_model import Cell, lay_out, write_table
 
 TICKED, UNTICKED = "☒", "☐"
@@ -116,6 +117,7 @@ class _PageConverter:
         _show_panels(soup)
         left_out = _remove_hidden(soup)
         _write_fields(soup)
+        _write_signs(soup)
         # The head's other elements stay: libxml2 leaves those there that it does not know.
         for tag in find_tags(soup, (*_NO_TEXT, *_FIELDS, "title")):
             if tag.name != "button" or tag.find_parent(_BUTTON_TEXTS) is None:
@@ -277,6 +279,14 @@ def _write_fields(soup: Any) -> None:
         tag.replace_with(
             f" {text.strip()} ".rstrip(None if after and not after.isalnum() and after != "<" else "\n")
         )
+
+
+def _write_signs(soup: Any) -> None:
+    """Write letters of fonts of signs as what they show."""
+    for tag in soup.find_all(lambda tag: tag.has_attr("face") or tag.has_attr("style")):
+        if font := find_font(tag.get("face"), tag.get("style")):
+            for text in tag.find_all(string=True):
+                text.replace_with(read_signs(str(text), font))
 
 
 def _is_labelled(box: Any, named: Collection[str]) -> bool:

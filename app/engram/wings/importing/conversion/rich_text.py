@@ -9,6 +9,7 @@ from engram.wings.importing.conversion.import_limits import ConversionLimits
 from engram.wings.importing.conversion.inline_text import superscript
 from engram.wings.importing.conversion.outline import Outline, flatten_text
 from engram.wings.importing.conversion.pages import TICKED, UNTICKED
+from engram.wings.importing.conversion.symbol_fonts import read_signs
 from engram.wings.importing.conversion.table_model import Cell, lay_out, write_table
 
 _TOKEN = re.compile(
@@ -53,6 +54,7 @@ _CHARSETS = {
     "238": "1250",
 }
 """Charsets of fonts -> code pages of Windows."""
+_SIGNS = re.compile(r"\\f(\d+)[^{};]*?\s(W(?:ing|eb)dings(?: [23])?);")
 _FONT = re.compile(r"\\f(\d+)[^{};]*?\\fcharset(\d+)")
 _STYLE = re.compile(r"\{\\s(\d+)\b([^{}]*?) ([^{};\\]*);\}")
 _LEVEL = re.compile(r"\\outlinelevel(\d)|heading (\d)|title$", re.IGNORECASE)
@@ -106,6 +108,7 @@ class _RichTextConverter:
         page = re.search(r"\\ansicpg(\d+)", content)
         self._page = page[1] if page else "1252"
         self._fonts = map_code_pages(content)
+        self._signs = map_sign_fonts(content)
         self._levels = {number: _find_level(f"{words} {name}") for number, words, name in _STYLE.findall(content)}
         title = re.search(r"\{\\title ([^{}\\]+)\}", content)
         self._outline = Outline(title[1] if title else None)
@@ -247,6 +250,8 @@ class _RichTextConverter:
         if self._state.hidden:
             self._has_hidden |= bool(text.strip())
             return
+        if font := self._signs.get(self._state.font):
+            text = read_signs(text, font)
         self._pieces.append(superscript(text, "".join(self._pieces[-5:])) if self._state.raised else text)
 
     def _take(self) -> str:
@@ -279,6 +284,11 @@ def map_code_pages(content: str) -> dict[str, str]:
     pages = {number: _CHARSETS[charset] for number, charset in fonts.items() if charset in _CHARSETS}
     western = "1252" if pages else None
     return pages | {number: western for number, charset in fonts.items() if western and charset == "0"}
+
+
+def map_sign_fonts(content: str) -> dict[str, str]:
+    """Map the numbers of fonts whose letters show signs to their names."""
+    return dict(_SIGNS.findall(content))
 
 
 def _join_surrogates(text: str) -> str:

@@ -14,6 +14,7 @@ from engram.wings.importing.conversion.number_formats import format_elapsed, for
 from engram.wings.importing.conversion.office import note_unread_parts
 from engram.wings.importing.conversion.outline import flatten_text, library
 from engram.wings.importing.conversion.sheet_tables import MOST_COLUMNS, Row, SheetMarks, SheetTables, find_value
+from engram.wings.importing.conversion.symbol_fonts import read_signs
 from engram.wings.importing.conversion.table_model import Cell
 
 _MERGED = re.compile(rb'<(?:\w+:)?mergeCell\s[^>]*?ref="([A-Z]+)(\d+):([A-Z]+)(\d+)"')
@@ -87,6 +88,8 @@ def _column(letters: bytes) -> int:
 
 def _cell(cell: Any) -> Cell | None:
     text = _write_value(cell.value, cell.number_format)
+    if isinstance(cell.value, str) and cell.font:
+        text = read_signs(text, cell.font.name)
     return Cell(text, strong=bool(cell.font and cell.font.b), value=find_value(cell.value, text)) if text else None
 
 

@@ -13,7 +13,8 @@ from engram.wings.importing.conversion.encodings import declared_encoding, decod
 from engram.wings.importing.conversion.office import parse_xml
 from engram.wings.importing.conversion.outline import library
 from engram.wings.importing.conversion.outlook import read_body
-from engram.wings.importing.conversion.rich_text import map_code_pages
+from engram.wings.importing.conversion.rich_text import map_code_pages, map_sign_fonts
+from engram.wings.importing.conversion.symbol_fonts import NAMED, find_font, write_signs
 from engram.wings.importing.conversion.word import remove_codes
 
 _MARK = "\ufffe"
@@ -183,7 +184,10 @@ def _read_office(data: bytes, parts: re.Pattern[str]) -> PlainText:
     with zipfile.ZipFile(BytesIO(data)) as archive:
         names = [name for name in archive.namelist() if parts.fullmatch(name)]
         for number, name in enumerate(names, 1):
-            root = parse_xml(archive.read(name))
+            xml = archive.read(name)
+            root = parse_xml(xml)
+            if NAMED.search(xml):
+                write_signs(root)
             whole += _list_texts(root, _ALL_TEXTS)
             whole.append(f" {number} ")  # a slide without a title is called by it
             whole += (f" {entry.get(_WORD + 'val')} " for entry in root.iter(_WORD + "listEntry"))
@@ -222,13 +226,15 @@ def _read_workbook(data: bytes) -> PlainText:
             shared = ["".join(_list_cell_texts(item)) for item in root]
         book = parse_xml(archive.read("xl/workbook.xml"))
         hidden = any(sheet.get("state", "visible") != "visible" for sheet in book.iter(_SPREADSHEET + "sheet"))
+        has_signs = "xl/styles.xml" in names and NAMED.search(archive.read("xl/styles.xml")) is not None
         sheets = [] if hidden else [name for name in names if re.fullmatch(r"xl/worksheets/sheet\d+\.xml", name)]
         for name in sheets:
             xml = archive.read(name)
             if b"hidden=" in xml:
                 continue
             places = re.findall(rb'<(?:\w+:)?c\s[^>]*?\bt="s"[^>]*>(?:<(?:\w+:)?f.*?)?<(?:\w+:)?v>(\d+)<', xml)
-            required += (shared[int(place)] for place in places if int(place) < len(shared))
+            texts = (shared[int(place)] for place in places if int(place) < len(shared))
+            required += (text for text in texts if len(text) > 1 or not has_signs)
     return PlainText("\n".join(required), None)
 
 
@@ -246,6 +252,9 @@ def _read_open_document(data: bytes, path: str) -> PlainText | None:
     if _OPEN_HIDDEN.search(xml):
         return None
     root = parse_xml(xml)
+    for sign in root.iter("{*}span") if NAMED.search(xml) else ():
+        if len(sign.text or "") == 1:
+            sign.text = ""
     for unseen in root.iter(
         "{*}annotation", "{*}tracked-changes", "{*}table-of-content", "{*}settings", "{*}page-number"
     ):
@@ -261,8 +270,12 @@ def _read_open_document(data: bytes, path: str) -> PlainText | None:
 
 
 def _read_rich_text(data: bytes) -> Iterator[str]:
-    """Yield the text of RTF outside of groups that are no text, by the code pages of the file and of its fonts."""
+    """Yield the text of RTF outside of groups that are no text, by the code pages of the file and of its fonts.
+
+    Letters that show signs are left out.
+    """
     content = data.decode("latin-1")
+    signs = map_sign_fonts(content)
     fonts = {number: f"cp{page}" for number, page in map_code_pages(content).items()}
     skipped, codec, fonts_used = [False], "cp1252", [""]
     escaped = bytearray()
@@ -270,7 +283,7 @@ def _read_rich_text(data: bytes) -> Iterator[str]:
         if part.startswith("\\'"):
             escaped.append(int(part[2:], 16))
             continue
-        if escaped and not skipped[-1]:
+        if escaped and not skipped[-1] and fonts_used[-1] not in signs:
             yield escaped.decode(fonts.get(fonts_used[-1], codec), "replace")
         escaped.clear()
         if part == "{":
@@ -288,7 +301,8 @@ def _read_rich_text(data: bytes) -> Iterator[str]:
         elif part.startswith("\\ansicpg"):
             codec = f"cp{part[8:].strip()}" if part[8:].strip() in _RTF_PAGES else codec
         elif not skipped[-1]:
-            yield _read_rtf_part(part)
+            is_sign = fonts_used[-1] in signs and re.match(r"[^\\]|\\u-?\d", part)
+            yield " " if is_sign else _read_rtf_part(part)
 
 
 def _read_rtf_part(part: str) -> str:
@@ -377,6 +391,8 @@ def _is_shown(tag: Any, controlled: set[str]) -> bool:
     if tag.tag == "option" and tag.get("selected") is None:
         return False
     if tag.tag in _UNSEEN or tag.tag in _AROUND or tag.get("role") in _AROUND_ROLES:
+        return False
+    if find_font(tag.get("face"), tag.get("style")):
         return False
     hidden = tag.get("hidden") not in (None, "until-found") or _INVISIBLE.search(str(tag.get("style") or ""))
     return not hidden or tag.get("role") == "tabpanel" or tag.get("id") in controlled

@@ -13,6 +13,7 @@ from engram.wings.importing.conversion.office import note_unread_parts
 from engram.wings.importing.conversion.office_math import MATH, write_formula
 from engram.wings.importing.conversion.outline import Outline, flatten_text, library
 from engram.wings.importing.conversion.shape_order import sort_by_place
+from engram.wings.importing.conversion.symbol_fonts import write_signs
 from engram.wings.importing.conversion.table_model import Cell, Grid, lay_out, write_table
 
 _DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
@@ -45,6 +46,7 @@ def pptx(source: str, data: bytes, limits: ConversionLimits) -> Document:
 
 def _add_slide(source: str, slide: Any, name: str, outline: Outline) -> None:
     _choose_alternatives(slide.element)
+    write_signs(slide.element)
     title = slide.shapes.title
     text = _frame_text(title.text_frame) if title is not None and title.has_text_frame else ""
     # Level 2: the first slide's title is not the document's, or its text would stand below no heading.

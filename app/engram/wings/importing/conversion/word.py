@@ -11,6 +11,7 @@ from engram.wings.importing.conversion.office import note_unread_parts, parse_xm
 from engram.wings.importing.conversion.office_math import MATH, write_formula
 from engram.wings.importing.conversion.outline import library
 from engram.wings.importing.conversion.pages import markup
+from engram.wings.importing.conversion.symbol_fonts import NAMED, write_signs
 
 _STYLES = "p[style-name='Title'] => h1:fresh\np[style-name='Subtitle'] => p:fresh"
 _PROPERTIES = "docProps/core.xml"
@@ -59,8 +60,9 @@ def _make_readable(data: bytes) -> tuple[bytes, bool]:
             changed[_STYLES_PART] = _name_styles(archive.read(_STYLES_PART))
         for name, xml in parts.items():
             nested = b"bb" in b"".join(_FIELD.findall(xml))
-            if nested or MATH.encode() in xml or _UNREAD.search(xml):
+            if nested or MATH.encode() in xml or _UNREAD.search(xml) or NAMED.search(xml):
                 root = parse_xml(xml)
+                write_signs(root)
                 _write_formulas(root)
                 _write_unread(root)
                 if nested:
