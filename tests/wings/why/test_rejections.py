@@ -105,7 +105,7 @@ def test_of_two_judges_who_disagree_the_first_stands(
     application: Application, curie: str, ids: dict[str, int], words: list[str], net: float
 ) -> None:
     for name, word in map(str.split, words):
-        named = {"supporting" if word == "supports" else "rejected": [ids[DISCOVERY]]}
+        named: dict[str, Any] = {"supporting" if word == "supports" else "rejected": [ids[DISCOVERY]]}
         judge(application, curie, partial=True, judge=name, **named)
     _, trace = ask_with_trace(application, curie)
     rejected = list_rejected(trace)
