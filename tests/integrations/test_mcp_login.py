@@ -3,7 +3,7 @@
 import asyncio
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from pathlib import Path
 from subprocess import Popen
 from typing import Any
@@ -26,6 +26,7 @@ from engram.services.auth.scope import LOCAL
 from engram_client import Engram
 from engram_mcp.__main__ import main
 from tests.conftest import Heavy
+from tests.support import state
 from tests.support.environment import drop_settings
 from tests.support.identity_provider import AUDIENCE, IdentityProvider
 from tests.support.live_server import LiveServer
@@ -156,11 +157,8 @@ def test_each_caller_finds_what_the_caller_may_read(
             return await call(agent, "judge", query_id=found["query_id"], helped=helped)
 
         async def remember(agent: Client) -> Any:
-            keeping = asyncio.create_task(call(agent, "remember", text="Titan has lakes of methane."))
-            while not keeping.done():
-                await asyncio.to_thread(services.jobs.runner.run_ready)
-                await asyncio.sleep(0.05)
-            return (await keeping)["passage_id"]
+            kept = await run_jobs_until(services, call(agent, "remember", text="Titan has lakes of methane."))
+            return kept["passage_id"]
 
         assert (await act(address, provider, "bo", "staff", judge))["feedback_id"]
         kept = await act(address, provider, "bo", "staff", remember)
@@ -172,6 +170,54 @@ def test_each_caller_finds_what_the_caller_may_read(
         assert not await act(address, provider, "ana", "staff", fetch)
 
     asyncio.run(run_story())
+
+
+async def run_jobs_until(services: Application, work: Coroutine[Any, Any, Any]) -> Any:
+    """Do some work, which waits for jobs."""
+    task = asyncio.create_task(work)
+    while not task.done():
+        await asyncio.to_thread(services.jobs.runner.run_ready)
+        await asyncio.sleep(0.05)
+    return await task
+
+
+def test_no_tool_tells_what_its_caller_may_not_read(
+    address: str, guarded: tuple[Application, str], provider: IdentityProvider
+) -> None:
+    services = guarded[0]
+    (hidden,) = (row["id"] for row in state.rows(services, "wages", "sentence") if "crowns" in row["text"])
+
+    async def find_wage(agent: Client) -> str:
+        found = await call(agent, "ask", question="What does Marie Curie earn?")
+        return str(found["query_id"])
+
+    async def try_all(agent: Client) -> dict[str, str]:
+        question = "What does Marie Curie earn?"
+        arguments: dict[str, dict[str, Any]] = {
+            "ask": {"question": question, "context": "section", "passages": 50},
+            "search": {"query": question},
+            "fetch": {"id": "wage"},
+            "judge": {"query_id": of_ana, "helped": [hidden]},
+            "why": {"sentence_id": hidden, "question": question},
+            "remember": {"text": "What Marie Curie earns is secret."},
+        }
+        assert {tool.name for tool in (await agent.list_tools()).tools} == arguments.keys()
+        return {
+            tool: str(await run_jobs_until(services, agent.call_tool(tool, given)))
+            for tool, given in arguments.items()
+        }
+
+    async def run_story() -> tuple[dict[str, str], dict[str, str]]:
+        nonlocal of_ana
+        of_ana = await act(address, provider, "ana", "hr", find_wage)
+        return await act(address, provider, "bo", "staff", try_all), await act(
+            address, provider, "ana", "hr", try_all
+        )
+
+    of_ana = ""
+    bo, ana = asyncio.run(run_story())
+    assert [tool for tool in bo if "crowns" in bo[tool]] == []
+    assert sorted(tool for tool in ana if "crowns" in ana[tool]) == ["ask", "fetch"]
 
 
 def test_who_has_not_logged_in_is_told_where(address: str, provider: IdentityProvider) -> None:

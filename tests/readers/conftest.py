@@ -101,14 +101,10 @@ def state_facts(admin: TestClient, collection: str, passage: Mapping[str, Any]) 
         admin.post("/facts", json=body).raise_for_status()
 
 
-@pytest.fixture(scope="module")
-def world(put: Put, admin: TestClient) -> World:
-    dice = random.Random(SEED)
-    world = World(COLLECTION, {number: draw_readers(dice) for number in range(PASSAGES)})
-    put(COLLECTION, {"id": "first", "text": "Rome lies on the Tiber.", "readers": []})
-    put(BESIDE, {"id": "beside", "text": "Marie Curie met Albert Einstein in Brussels."})
+def fill(world: World, put: Put, admin: TestClient) -> None:
+    """Ingest the passages of a world, each a document, with the facts that they state; note their sentences."""
     put(
-        COLLECTION,
+        world.name,
         *(
             passage(number, readers) | {"document": document(tokens_of(number))["source"]}
             for number, readers in world.readers.items()
@@ -116,13 +112,21 @@ def world(put: Put, admin: TestClient) -> World:
         documents=[document(tokens_of(number)) | {"folder": FOLDER} for number in world.readers],
     )
     for number, readers in world.readers.items():
-        state_facts(admin, COLLECTION, passage(number, readers))
+        state_facts(admin, world.name, passage(number, readers))
+        shown = admin.get(f"/passages/{tokens_of(number)['id']}", params={"collection": world.name}).json()
+        world.sentences[number] = [sentence["sentence_id"] for sentence in shown["sentences"]]
+
+
+@pytest.fixture(scope="module")
+def world(put: Put, admin: TestClient) -> World:
+    dice = random.Random(SEED)
+    world = World(COLLECTION, {number: draw_readers(dice) for number in range(PASSAGES)})
+    put(COLLECTION, {"id": "first", "text": "Rome lies on the Tiber.", "readers": []})
+    put(BESIDE, {"id": "beside", "text": "Marie Curie met Albert Einstein in Brussels."})
+    fill(world, put, admin)
     found = admin.post("/facts/search", json={"collection": COLLECTION, "subject": tokens_of(0)["title"]}).json()
     assert found["facts"]
     assert all(one["fact_id"] <= FACTS for one in found["facts"])
-    for number in world.readers:
-        shown = admin.get(f"/passages/{tokens_of(number)['id']}", params={"collection": COLLECTION}).json()
-        world.sentences[number] = [sentence["sentence_id"] for sentence in shown["sentences"]]
     return world
 
 
@@ -134,7 +138,7 @@ def copied(world: World, keyed: Application, admin: TestClient) -> World:
     assert made.status_code == 202, made.text
     keyed.jobs.runner.run_ready()
     assert admin.get(f"/collections/{COPY}").json()["passage_count"] == PASSAGES + 1
-    return replace(world, name=COPY, readers=dict(world.readers), queries=[], sessions=[], asked=0)
+    return replace(world, name=COPY, readers=dict(world.readers), ids={}, asked=0)
 
 
 @pytest.fixture(scope="module")

@@ -30,6 +30,7 @@ EXPLANATION = ("GET", "/collections/{name}/readers")
 PLAIN_QUESTION = "Where did Marie Curie meet somebody on the river?"
 FACTS = 100
 """Ids of facts and entities that are asked for; a passage states three facts."""
+KEPT_IDS = 20
 CHANGED_EVERY = 25
 """Requests after which a passage gets other readers."""
 UNASKED_EVERY = 3
@@ -110,8 +111,8 @@ class World:
 
     name: str
     readers: dict[int, Sequence[str] | None]
-    queries: list[str] = field(default_factory=list)
-    sessions: list[str] = field(default_factory=list)
+    ids: dict[str, list[str]] = field(default_factory=dict)
+    """Of what answers named last: "query_id" -> ids."""
     sentences: dict[int, list[int]] = field(default_factory=dict)
     asked: int = 0
     questions: str = ""
@@ -119,6 +120,16 @@ class World:
 
     def hidden(self, caller: Caller) -> list[int]:
         return [number for number, readers in self.readers.items() if not caller.sees(readers)]
+
+    def note_ids(self, answer: httpx.Response) -> None:
+        """Keep the first id of each kind that an answer has, for later requests."""
+        for name, found in reversed(re.findall(r'"(\w+_id)":"?([0-9a-f-]+)', answer.text)):
+            if answer.is_success:
+                self.ids[name] = [*self.ids.get(name, [])[-KEPT_IDS:], found]
+
+    def draw_id(self, dice: random.Random, name: str, other: object) -> str:
+        """Draw an id that an answer named, or else another one."""
+        return dice.choice(self.ids.get(name) or [str(other)])
 
 
 def draw_readers(dice: random.Random) -> Sequence[str] | None:
@@ -133,17 +144,18 @@ def draw_request(
     own: Mapping[str, str],
     *,
     plain: bool = False,
+    operation: operations.Operation | None = None,
 ) -> tuple[str, str, dict[str, Any]]:
     """Draw a request that names things of a passage, in words that ``own`` gives; ``plain``: no text has them.
 
-    An encoder tells any two words apart, whether or not a passage has them.
+    An encoder tells any two words apart, whether or not a passage has them. ``operation``: None draws one too.
     """
     acting = [one for one in operations.OPERATIONS if one not in UNTRIED]
     if caller.syncs:
         acting = [one for one in acting if one in SYNC]
     if caller.acts:  # what takes no `as` is the key's own question
         acting = [one for one in acting if one != EXPLANATION and "as" in _fields(*one)]
-    method, path = dice.choice(acting)
+    method, path = operation or dice.choice(acting)
     arguments = operations.well_formed(method, path, world.name)
     arguments = json.loads(json.dumps(arguments, default=str))
     asked = [
@@ -184,8 +196,10 @@ def draw_request(
             for one in body["queries"]:
                 one["collection"] = world.name
     url = path.replace("{name}", world.name).replace("{passage_id}", quote(own["id"]))
-    url = url.replace("{query_id}", dice.choice(world.queries or [str(uuid4())]))
-    url = url.replace("{session_id}", dice.choice(world.sessions or [str(uuid4())]))
+    if path.startswith("/documents/"):
+        url = url.replace("{source}", quote(document(own)["source"], safe=""))
+    for named in ("query_id", "session_id"):
+        url = url.replace(f"{{{named}}}", world.draw_id(dice, named, uuid4()))
     url = url.replace("{sentence_id}", str(dice.choice(world.sentences[number])))
     token = FileToken(
         world.name, **document(own), step=Step.KEEP if caller.sees(world.readers[number]) else Step.DELETE
@@ -193,9 +207,10 @@ def draw_request(
     url = url.replace("{file_id}", token.write())
     if body and "file_ids" in body:
         body["file_ids"] = [token.write()]
-    for numbered in ("{fact_id}", "{entity_id}"):
-        url = url.replace(numbered, str(dice.randint(1, FACTS)))
-    for numbered in ("{feedback_id}", "{event_id}", "{key_id}"):
+    for numbered, highest in (("fact_id", FACTS), ("entity_id", FACTS), ("feedback_id", 60)):
+        drawn = dice.randint(1, highest)
+        url = url.replace(f"{{{numbered}}}", dice.choice([str(drawn), world.draw_id(dice, numbered, drawn)]))
+    for numbered in ("{event_id}", "{key_id}"):
         url = url.replace(numbered, str(dice.randint(1, 60)))
     arguments.setdefault("headers", {})
     arguments["headers"]["idempotency-key"] = str(uuid4())
@@ -242,7 +257,7 @@ def _fill(
     if path == "/facts/search":
         body |= dice.choice([{}, {"subject": own["title"]}, {"entities": [own["name"], "Paris"], "max_edges": 3}])
     if path == "/facts/revise":
-        body["revisions"][0]["fact_id"] = dice.randint(1, FACTS)
+        body["revisions"][0]["fact_id"] = int(world.draw_id(dice, "fact_id", dice.randint(1, FACTS)))
     if path == COMPARISON[1]:
         body |= {"folder": FOLDER, "documents": [document(own)]}
     elif "documents" in body:
@@ -253,11 +268,13 @@ def _fill(
         one["query"] = question
     if path.endswith("/passages:count"):
         body |= {"limit": 1_000, "filter": dice.choice([None, {"topic": own["value"]}])}
+    if "readers" in body:
+        body["readers"] = READERS[:1]
     if "source" in body:
         body["source"] = f"{own['id']}.pdf"
-    if "query_id" in body and world.queries:
+    if "query_id" in body and "query_id" in world.ids:
         del body["none_helped"]
-        body["query_id"] = dice.choice(world.queries)
+        body["query_id"] = world.draw_id(dice, "query_id", None)
         named = dice.choice([{"passage_id": own["id"], "text": own["word"]}, sentence])
         body |= {"supporting": [named], "wait": dice.random() < 0.5}
 
@@ -343,9 +360,4 @@ def explore(
             known += "".join(one.questions for one in worlds)
         for token in leaked(answer, known, world, caller):
             yield f"{token} in {method} {sent} as {sorted(caller.names)}: {answer.text[:500]}"
-        found = re.search(r'"query_id":"([0-9a-f-]{36})"', answer.text)
-        if found and answer.status_code == 200:
-            world.queries = [*world.queries[-20:], found[1]]
-        begun = re.search(r'"session_id":"([0-9a-f-]{36})"', answer.text)
-        if begun and method == "POST":
-            world.sessions = [*world.sessions[-10:], begun[1]]
+        world.note_ids(answer)

@@ -16,8 +16,12 @@ from uuid import uuid4
 
 import pytest
 
+from engram.composition.container import Application, Servers
+from engram.composition.wings import list_installed_wings
+from engram.config.settings import Settings
+from engram.runtime.api_process import create_app, list_required_scopes, list_routers
 from tests.api import operations
-from tests.readers.conftest import Client, Put
+from tests.readers.conftest import SCOPES, Client, Put, fill
 from tests.readers.leaks import (
     PLAIN_QUESTION,
     REQUESTS,
@@ -27,11 +31,14 @@ from tests.readers.leaks import (
     draw_readers,
     draw_request,
     explore,
+    leaked,
     passage,
     send,
     settle,
     tokens_of,
 )
+from tests.support.modelled import ModelApplications
+from tests.support.openai_server import keyword_handler
 from tests.support.strict_client import TestClient
 
 
@@ -41,6 +48,52 @@ def test_no_answer_has_a_word_of_a_hidden_passage(
     leaks = list(explore(random.Random(SEED), [world, copied], callers, admin))
     assert leaks == []
     assert world.asked + copied.asked == REQUESTS
+
+
+BOUND = {
+    operation
+    for route, need in list_required_scopes(list_routers(list_installed_wings()))
+    for operation in ((method, route.path_format) for method in route.methods)
+    if need.readers == "bound" and operation in operations.OPERATIONS
+}
+"""What goes by readers; other operations take `admin` or `ingest`, or are refused where passages have readers."""
+TRIES = 16
+ENOUGH = 4
+"""Requests to an operation that answered one."""
+
+
+def test_every_operation_that_goes_by_readers_answers_without_what_is_hidden(
+    put: Put, admin: TestClient, client: Client, keyed: Application, settings: Settings, own: Servers
+) -> None:
+    """A new route whose requests are all refused here would leak unnoticed: draw_request has to know it."""
+    readers = [None, ["group:a"], ["group:b"]]
+    world = World("leaks-walk", {number: readers[number % 3] for number in range(300, 306)})
+    fill(world, put, admin)
+    scopes = [*SCOPES, "moderate", "llm", "audit", "ingest"]
+    key = client("group:a", scopes=scopes).headers
+    modelled = ModelApplications(settings, own, keyed)
+    served = create_app(modelled.application(keyword_handler, access="keys"))
+    ana = Caller(TestClient(served, raise_server_exceptions=False, headers=key), frozenset({"group:a"}))
+    dice = random.Random(SEED)
+    told, answered = [], set()
+    order = ["POST", "GET", "PUT", "PATCH", "DELETE"]
+    for operation in sorted(
+        BOUND, key=lambda one: ("/reset" in one[1], order.index(one[0]), "feedback" in one[1], one)
+    ):
+        for tried, number in enumerate((300, *dice.choices(range(300, 306), k=TRIES))):
+            if operation in answered and tried >= ENOUGH:
+                break
+            method, url, arguments = draw_request(dice, ana, world, number, tokens_of(number), operation=operation)
+            answer = send(ana, method, url, arguments)
+            world.note_ids(answer)
+            ana.said += f"{url} {json.dumps(arguments)}"
+            told += [(operation, token) for token in leaked(answer, ana.said, world, ana)]
+            if answer.is_success:
+                answered.add(operation)
+    modelled.open.close()
+    assert told == []
+    assert not (missing := sorted(BOUND - answered)), "\n".join(map(str, missing))
+    assert len(answered) > 30
 
 
 def test_what_is_hidden_is_answered_like_what_there_never_was(world: World, callers: Sequence[Caller]) -> None:

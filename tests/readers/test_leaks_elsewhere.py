@@ -115,7 +115,7 @@ def test_a_restored_database_tells_nothing_of_a_hidden_passage(
         return TestClient(served, raise_server_exceptions=False, headers=client.headers)
 
     moved = [replace(one, client=move(one.client)) for one in callers if "authorization" in one.client.headers]
-    worlds = [replace(one, readers=dict(one.readers), queries=[], sessions=[], asked=0) for one in (world, copied)]
+    worlds = [replace(one, readers=dict(one.readers), ids={}, asked=0) for one in (world, copied)]
     assert list(explore(random.Random(SEED + 1), worlds, moved, move(admin), ASKED)) == []
     hidden = next(number for number in worlds[0].readers if number in worlds[0].hidden(moved[0]))
     where = {"params": {"collection": world.name}}
