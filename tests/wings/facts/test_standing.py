@@ -50,7 +50,7 @@ def yesterday(application: Application, scope: Scope) -> None:
     """Have everything said so far be of the day before."""
     with application.database.write() as writer:
         writer.execute(
-            "UPDATE fact_event SET received_at = received_at - interval '1 day' WHERE collection_id = %(id)s",
+            "UPDATE fact_event SET received_at = now() - interval '1 day' WHERE collection_id = %(id)s",
             {"id": scope.collection.id},
         )
 

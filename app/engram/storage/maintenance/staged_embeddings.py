@@ -179,21 +179,22 @@ def stage_rows(
     given_with_vectors = (
         "unnest(%(ids)s::bigint[], %(texts)s::text[], %(vectors)s::vector[]) AS new(id, text, embedding)"
     )
-    locked = "ORDER BY r.id FOR KEY SHARE OF r ON CONFLICT DO NOTHING"
+    # By itself: where nodes number what is inserted, no insertion can lock.
+    writer.rows(f"SELECT r.id FROM {alias_rows(rows)} {join} ORDER BY r.id FOR KEY SHARE OF r", parameters)
     writer.execute(
         f"""
         INSERT INTO staged_embedding (collection_id, encoder, {table}_id, embedding)
         SELECT r.collection_id, %(encoder)s, r.id, new.embedding
-        FROM {alias_rows(given_with_vectors)} {join} {locked}
+        FROM {alias_rows(given_with_vectors)} {join} ORDER BY r.id ON CONFLICT DO NOTHING
         """,
         parameters | {"vectors": sent(vectors)},
     )
     writer.execute(
         f"""
         INSERT INTO staged_embedding (collection_id, encoder, {table}_id, embedding)
-        SELECT r.collection_id, c.encoder_fingerprint, r.id, r.embedding
-        FROM {alias_rows(rows)}
-        JOIN collection c ON c.id = new.collection_id {join} WHERE r.embedding IS NOT NULL {locked}
+        SELECT r.collection_id, c.encoder_fingerprint, r.id, r.embedding::vector
+        FROM {alias_rows(rows)} JOIN collection c ON c.id = new.collection_id {join}
+        WHERE r.embedding IS NOT NULL ORDER BY r.id ON CONFLICT DO NOTHING
         """,
         parameters,
     )
@@ -222,22 +223,27 @@ def stage_passages(
     joins = """
         JOIN collection c ON c.id = new.collection_id AND c.key_building = %(building)s
         JOIN passage p ON p.collection_id = new.collection_id AND p.id = new.id AND p.content_hash = new.hash
-        ORDER BY p.id FOR KEY SHARE OF p
+        ORDER BY p.id
+    """
+    replaced = """
         ON CONFLICT (collection_id, passage_id, encoder) WHERE passage_id IS NOT NULL
             DO UPDATE SET digest = excluded.digest, embedding = excluded.embedding
     """
+    digest = "sha256(p.content_hash || convert_to(%(building)s, 'UTF8'))"
+    rows = "unnest(%(ids)s::bigint[], %(hashes)s::bytea[]) AS new(id, hash)"
     columns = "unnest(%(ids)s::bigint[], %(hashes)s::bytea[], %(vectors)s::vector[]) AS new(id, hash, embedding)"
+    writer.rows(f"SELECT p.id FROM {alias_rows(rows)} {joins} FOR KEY SHARE OF p", parameters)
     writer.execute(
         f"""
-        {insert} SELECT p.collection_id, %(encoder)s, p.id, {_CONTENT}, new.embedding
-        FROM {alias_rows(columns)} {joins}
+        {insert} SELECT p.collection_id, %(encoder)s, p.id, {digest}, new.embedding
+        FROM {alias_rows(columns)} {joins} {replaced}
         """,
         parameters | {"vectors": sent(vectors), "encoder": encoder.fingerprint},
     )
     writer.execute(
         f"""
-        {insert} SELECT p.collection_id, c.encoder_fingerprint, p.id, {_CONTENT}, p.embedding
-        FROM {alias_rows("unnest(%(ids)s::bigint[], %(hashes)s::bytea[]) AS new(id, hash)")} {joins}
+        {insert} SELECT p.collection_id, c.encoder_fingerprint, p.id, {digest}, p.embedding::vector
+        FROM {alias_rows(rows)} {joins} {replaced}
         """,
         parameters,
     )
