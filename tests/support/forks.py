@@ -39,7 +39,7 @@ class ForkedProcess:
     def __init__(
         self, arguments: Sequence[str], *, cwd: Path, env: Mapping[str, str], stdout: IO[bytes], stderr: IO[bytes]
     ) -> None:
-        """``arguments``: a script, or "-m" and a module, and what it is told."""
+        """``arguments``: a script, "-m" and a module, or "-c" and a program, and what it is told."""
         self.arguments = list(arguments)
         self.returncode: int | None = None
         self._reports, theirs = socket.socketpair()
@@ -192,12 +192,14 @@ def _run_child(told: int, reports: int, out: int, err: int) -> list[str]:
 
 
 def _run(arguments: Sequence[str]) -> int:
-    """Run a script, or "-m" and a module; its exit code. Whatever it raises is not left to Python's own end."""
+    """Run what ``ForkedProcess`` takes; its exit code. Whatever it raises is not left to Python's own end."""
     sys.argv = list(arguments)
     try:
         if sys.argv[0] == "-m":
             del sys.argv[0]
             runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+        elif sys.argv[0] == "-c":
+            exec(compile(sys.argv.pop(1), "<string>", "exec"), {"__name__": "__main__"})
         else:
             runpy.run_path(sys.argv[0], run_name="__main__")
     except SystemExit as end:
