@@ -191,7 +191,7 @@ def _run_child(told: int, reports: int, out: int, err: int) -> list[str]:
     return arguments
 
 
-def _run(arguments: Sequence[str]) -> int:
+def run_program(arguments: Sequence[str]) -> int:
     """Run what ``ForkedProcess`` takes; its exit code. Whatever it raises is not left to Python's own end."""
     sys.argv = list(arguments)
     try:
@@ -216,7 +216,7 @@ def _run(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _end(code: int) -> NoReturn:
+def end(code: int) -> NoReturn:
     """End as Python does, except that nothing is taken apart first: that would copy all that was imported."""
     threading._shutdown()  # type: ignore[attr-defined]  # noqa: SLF001 - a program's end has no public name
     atexit._run_exitfuncs()  # noqa: SLF001 - as above
@@ -227,4 +227,4 @@ def _end(code: int) -> NoReturn:
 
 
 if __name__ == "__main__":
-    _end(_run(_serve()))
+    end(run_program(_serve()))
