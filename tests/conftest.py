@@ -137,10 +137,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
-    """With ``--forked``, run tests in processes that share what is imported, and one server of forks."""
+    """With ``--forked``, run tests in processes that share what is imported, and the server of forks."""
     if not session.config.getoption("--forked") or session.config.option.collectonly or session.testsfailed:
         return None
-    forks.open_server()
+    if session.config.getoption("--of") != "core":  # whose tests start no program
+        forks.open_server()
     with capture_logs():  # what the first application of a process imports and reads takes seconds
         first = Application(Settings(_env_file=None, wings=WINGS), UNREACHABLE_SERVERS)
         create_app(first)

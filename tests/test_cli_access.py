@@ -1,4 +1,4 @@
-"""Access keys from the command line, which makes the first one straight on the database."""
+"""Access keys from the command line, which makes the first one straight on the database; acts from there."""
 
 import json
 
@@ -8,6 +8,7 @@ from engram.config.safe_urls import is_loopback
 from engram.core.auth.access_keys import is_key
 from tests.conftest import Ingest
 from tests.support.command import Cli
+from tests.support.strict_client import TestClient
 
 
 def test_a_key_is_made_used_followed_and_revoked(cli: Cli, env: dict[str, str], curie: str) -> None:
@@ -91,3 +92,10 @@ def test_what_a_person_may_read_is_shown_with_the_reason(
         {"document": "plan", "seen": "yes", "why": "user:ana is among its readers"},
         {"document": "safe", "seen": "no", "why": "it is read by nobody"},
     ]
+
+
+def test_the_command_shows_acts(cli: Cli, http: TestClient, curie: str) -> None:
+    http.delete(f"/collections/{curie}").raise_for_status()
+    shown = cli("audit", "--limit", "1")
+    assert f"/collections/{curie}" in shown.stdout
+    assert "delete_collection" in shown.stdout

@@ -10,7 +10,6 @@ from engram.composition.wings import list_installed_wings
 from engram.context.errors import UnavailableError
 from engram.runtime.api_process import list_required_scopes, list_routers
 from engram.services.maintenance.audit_recording import AuditLog
-from tests.support.command import Cli
 from tests.support.strict_client import TestClient
 
 
@@ -142,10 +141,3 @@ def test_a_command_is_recorded_by_the_systems_user(application: Application, htt
     with pytest.raises(UnavailableError), application.maintenance.audit_log.on_command("maintain", ""):
         raise UnavailableError("Stopped.")
     assert latest(http)["status"] == 503
-
-
-def test_the_command_shows_acts(cli: Cli, http: TestClient, curie: str) -> None:
-    http.delete(f"/collections/{curie}").raise_for_status()
-    shown = cli("audit", "--limit", "1")
-    assert f"/collections/{curie}" in shown.stdout
-    assert "delete_collection" in shown.stdout

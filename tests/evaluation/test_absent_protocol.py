@@ -32,10 +32,10 @@ def test_question_finds_all_passages_but_its_evidence(harness: Harness) -> None:
 
 
 def test_report_has_a_row_for_each_signal_and_seed(harness: Harness) -> None:
-    options = Options(protocol="absent", seeds=(0, 1), limit=30)
+    options = Options(protocol="absent", seeds=(0, 1), limit=20)
     report = measure_absent(harness, SAMPLE, options, lambda _label, _total: lambda: None)
 
-    assert report.command == "engram evaluate sample --protocol absent --seed 0 --seed 1 --limit 30"
+    assert report.command == "engram evaluate sample --protocol absent --seed 0 --seed 1 --limit 20"
     assert [(row["seed"], row["signal"]) for row in report.rows] == [
         (0, "sufficiency"),
         (0, "best cosine"),
@@ -43,8 +43,8 @@ def test_report_has_a_row_for_each_signal_and_seed(harness: Harness) -> None:
         (1, "best cosine"),
     ]
     for row in report.rows:
-        assert row["absent"] == 15
-        assert 0 < row["right"] <= 15
+        assert row["absent"] == 10
+        assert 0 < row["right"] <= 10
         assert 0.5 < row["auc"] <= 1.0
         assert 0.0 <= row["given"] <= 1.0
     ((signal, _, _, area, _), _) = report.tables[""].rows

@@ -137,8 +137,25 @@ def test_arrivals_repeat_as_zipf_says(sample_dataset: Dataset) -> None:
     assert 0.7 * likeliest < max(counts.values()) < 1.3 * likeliest
 
 
-def test_the_noise_protocol_compares_rules_at_each_rate(run_protocol: Evaluate, few: Dataset) -> None:
+def test_the_noise_protocol_compares_rules_at_each_rate(
+    run_protocol: Evaluate, few: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last rule asks without the gate."""
+    asked: dict[bool, int] = {True: 0, False: 0}
+    ask = QuestionPipeline.answer
+
+    def query_and_record(self: QuestionPipeline, query: Query, profile: Profile, **more: Any) -> Any:
+        asked[not profile.policy.gated] += 1
+        return ask(self, query, profile, **more)
+
+    monkeypatch.setattr(QuestionPipeline, "answer", query_and_record)
     report = run_protocol("noise", few, limit=3)
+    measured = sum(
+        line.questions for line in report.lines() if (line.turn, line.arm) == (1, "Kalman gain, 0% flipped")
+    )
+    ungated = len(FLIP_RATES)  # of the arms; before any verdict each group is asked once for all of a kind
+    gated = ungated * (len(RULES) - 1)
+    assert asked == {True: measured + ungated * (3 + measured), False: measured + gated * (3 + measured)}
     assert [line.arm for line in report.lines() if (line.group, line.turn) == (JUDGED_GROUP, 1)] == [
         variation.name for variation in NOISE
     ]
@@ -200,6 +217,7 @@ def test_levels_are_measured_together_left_out_and_alone(
     markdown = report.markdown()
     assert f"| {levels_table.BEFORE} | " in markdown
     assert "## What verdicts change" not in markdown
+    assert report.drift == ()
 
 
 @pytest.mark.parametrize(
@@ -234,35 +252,14 @@ def test_levels_are_those_that_the_profile_reads(profile: Profile, has_expansion
 def test_a_frozen_run_leaves_its_scopes_alone(
     run_protocol: Evaluate, application: Application, few: Dataset
 ) -> None:
-    run_protocol("similar", few, limit=4, freeze=("recall", "time"))
+    """And its phases are not those of a whole run."""
+    frozen = run_protocol("similar", few, limit=4, freeze=("recall", "time"))
     channels = {row["channel"] for row in rows(application, f"evaluate-{few.name}", "memory_audit")}
     assert "task" in channels
     assert not channels & {"recall", "time"}
     assert rows(application, f"evaluate-{few.name}", "weight_audit")
-
-
-def test_phases_of_a_frozen_run_are_not_those_of_a_whole_one(run_protocol: Evaluate, few: Dataset) -> None:
-    frozen = run_protocol("similar", few, freeze=("recall",))
-    whole = run_protocol("similar", few)
+    whole = run_protocol("similar", few, limit=4)
     assert whole.value("hops", JUDGED_GROUP, 1) < frozen.value("hops", JUDGED_GROUP, 1)
-
-
-def test_an_ungated_run_asks_without_the_gate(
-    run_protocol: Evaluate, few: Dataset, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: dict[bool, int] = {True: 0, False: 0}
-    ask = QuestionPipeline.answer
-
-    def query_and_record(self: QuestionPipeline, query: Query, profile: Profile, **more: Any) -> Any:
-        asked[not profile.policy.gated] += 1
-        return ask(self, query, profile, **more)
-
-    monkeypatch.setattr(QuestionPipeline, "answer", query_and_record)
-    report = run_protocol("noise", few, limit=1)
-    groups = len({line.group for line in report.lines()})
-    ungated = len(FLIP_RATES)  # of the arms; before any verdict each group is asked once for all of a kind
-    gated = ungated * (len(RULES) - 1)
-    assert asked == {True: groups + ungated * (1 + groups), False: groups + gated * (1 + groups)}
 
 
 def test_turns_between_are_taught_and_not_measured(run_protocol: Evaluate, few: Dataset) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
-from engram_evaluation import thumbs_table
+from engram_evaluation import thumbs_protocol, thumbs_table
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.feedback_rules import RatedAnswer
 from engram_evaluation.protocols import MEMORY_OFF, PARAPHRASES, SHARING_GROUP
@@ -133,10 +133,14 @@ def test_every_way_to_learn_is_measured_at_every_share(
     assert run_protocol("thumbs", few, limit=40).phases == report.phases
 
 
-def test_each_thumb_is_of_another_judge(few: Dataset, run_protocol: Evaluate, application: Application) -> None:
+def test_each_thumb_is_of_another_judge(
+    few: Dataset, run_protocol: Evaluate, application: Application, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(thumbs_protocol, "ARMS", (ENGRAM,))
+    monkeypatch.setattr(thumbs_protocol, "list_shares", lambda: [(THUMB_RATES[0], WRONG_RATES[-1])])
     run_protocol("thumbs", few, limit=40)
     events = rows(application, f"evaluate-{few.name}", "feedback_event")
-    assert len({event["judge"] for event in events}) == len(events)
+    assert len({event["judge"] for event in events}) == len(events) > 1
     assert {event["rating"] for event in events} <= {"up", "down"}
 
 

@@ -16,7 +16,7 @@ import pytest
 from engram.composition.container import Application
 from tests.conftest import CURIE
 from tests.faults.conftest import QUESTION
-from tests.support import state, undo
+from tests.support import forked_up, state, undo
 from tests.support.environment import inherit_environment
 from tests.support.forks import ROOT, ForkedProcess
 from tests.support.orphans import orphans
@@ -37,7 +37,7 @@ class Up:
         told = {"ENGRAM_PORT": str(self.port), "ENGRAM_METRICS_PORT": str(self.metered), "PYTHONPATH": str(ROOT)}
         self.log = folder / "up.log"
         with self.log.open("wb") as log:
-            program = ["-m", "engram.cli", "up", "--api", "2", "--workers", "2"]
+            program = [forked_up.__file__, "up", "--api", "2", "--workers", "2"]
             self.process = ForkedProcess(
                 program, cwd=folder, env=inherit_environment() | dict(env) | told, stdout=log, stderr=log
             )
@@ -46,7 +46,7 @@ class Up:
         """Processes of the role that live."""
         children = Path(f"/proc/{self.process.pid}/task")
         pids = [int(pid) for task in children.glob("*/children") for pid in task.read_text().split()]
-        return [pid for pid in pids if f"\0{role}" in Path(f"/proc/{pid}/cmdline").read_text()]
+        return [pid for pid in pids if Path(f"/proc/{pid}/comm").read_text() == f"{role}\n"]
 
     def queries(self, number: int) -> float | None:
         """How many queries the API process of this number has answered; None if it does not tell."""

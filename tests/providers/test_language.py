@@ -351,8 +351,8 @@ except ConfigurationError as error:
     assert "runs on torch" in error.detail, error.detail
 else:
     raise AssertionError("a transformer pipeline must be refused")
-import torch
-assert torch.zeros(1).item() == 0.0
+import importlib.util
+assert importlib.util.find_spec("torch") is not None  # an import of it would find it
 """
 
 

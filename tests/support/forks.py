@@ -11,6 +11,7 @@ import importlib
 import json
 import os
 import runpy
+import select
 import signal
 import socket
 import subprocess
@@ -39,7 +40,7 @@ class ForkedProcess:
     def __init__(
         self, arguments: Sequence[str], *, cwd: Path, env: Mapping[str, str], stdout: IO[bytes], stderr: IO[bytes]
     ) -> None:
-        """``arguments``: a script, or "-m" and a module, and what it is told."""
+        """``arguments``: a script, "-m" and a module, or "-c" and a program, and what it is told."""
         self.arguments = list(arguments)
         self.returncode: int | None = None
         self._reports, theirs = socket.socketpair()
@@ -148,35 +149,62 @@ def _serve() -> list[str]:
     gc.enable()
     gc.freeze()  # else each process copies all of this when it looks for garbage
     with socket.socket(fileno=os.dup(0)) as orders:
-        while True:
-            _, descriptors, _, _ = socket.recv_fds(orders, 1, 4)
-            with suppress(ChildProcessError):
-                while os.waitpid(-1, os.WNOHANG)[0]:
-                    pass
-            if not descriptors:
-                os._exit(0)
-            if os.fork() == 0:
-                break
-            for descriptor in descriptors:
-                os.close(descriptor)
-    return _run_child(*descriptors)
+        return _become(*_fork_for_each(orders))
 
 
-def _run_child(told: int, reports: int, out: int, err: int) -> list[str]:
-    """Fork the process, and say its id and how it ended; returns in that process only."""
-    child = os.fork()
-    if child:
-        with socket.socket(fileno=reports) as reporting, suppress(BrokenPipeError):
-            reporting.send(_NUMBER.pack(child))
-            _, status = os.waitpid(child, 0)
-            reporting.send(_NUMBER.pack(os.waitstatus_to_exitcode(status)))
-        os._exit(0)
+def _fork_for_each(orders: socket.socket) -> tuple[int, int, int]:
+    """Fork a process for each order, and say its id and how it ended; returns in such a process only.
+
+    A process between, which would wait for it, takes as long to fork and to end as this one.
+    """
+    woken, waking = os.pipe()
+    os.set_blocking(waking, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(waking)
+    running: dict[int, int] = {}
+    while True:
+        readable, _, _ = select.select([orders, woken], [], [])
+        if woken in readable:
+            os.read(woken, 4096)
+            _report_ends(running)
+        if orders not in readable:
+            continue
+        _, descriptors, _, _ = socket.recv_fds(orders, 1, 4)
+        if not descriptors:
+            os._exit(0)
+        told, reports, out, err = descriptors
+        if (child := os.fork()) == 0:
+            break
+        running[child] = reports
+        with suppress(BrokenPipeError):
+            os.write(reports, _NUMBER.pack(child))
+        for descriptor in (told, out, err):
+            os.close(descriptor)
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    for descriptor in (woken, waking, reports, *running.values()):
+        os.close(descriptor)
+    return told, out, err
+
+
+def _report_ends(running: dict[int, int]) -> None:
+    """Say how the processes ended that have ended."""
+    with suppress(ChildProcessError):
+        while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+            if (reports := running.pop(ended[0], None)) is not None:
+                with suppress(BrokenPipeError):
+                    os.write(reports, _NUMBER.pack(os.waitstatus_to_exitcode(ended[1])))
+                os.close(reports)
+
+
+def _become(told: int, out: int, err: int) -> list[str]:
+    """Make this process the one that was ordered; return what it is to run."""
     with open(told, "rb") as file:
         order = json.load(file)
     nothing = os.open(os.devnull, os.O_RDONLY)
     for place, descriptor in enumerate((nothing, out, err)):
         os.dup2(descriptor, place)
-    for descriptor in (nothing, reports, out, err):
+    for descriptor in (nothing, out, err):
         os.close(descriptor)
     # A shell has what it runs in the background ignore Ctrl-C; the command is as if somebody sat before it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -191,13 +219,15 @@ def _run_child(told: int, reports: int, out: int, err: int) -> list[str]:
     return arguments
 
 
-def _run(arguments: Sequence[str]) -> int:
-    """Run a script, or "-m" and a module; its exit code. Whatever it raises is not left to Python's own end."""
+def run_program(arguments: Sequence[str]) -> int:
+    """Run what ``ForkedProcess`` takes; its exit code. Whatever it raises is not left to Python's own end."""
     sys.argv = list(arguments)
     try:
         if sys.argv[0] == "-m":
             del sys.argv[0]
             runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+        elif sys.argv[0] == "-c":
+            exec(compile(sys.argv.pop(1), "<string>", "exec"), {"__name__": "__main__"})
         else:
             runpy.run_path(sys.argv[0], run_name="__main__")
     except SystemExit as end:
@@ -214,7 +244,7 @@ def _run(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _end(code: int) -> NoReturn:
+def end(code: int) -> NoReturn:
     """End as Python does, except that nothing is taken apart first: that would copy all that was imported."""
     threading._shutdown()  # type: ignore[attr-defined]  # noqa: SLF001 - a program's end has no public name
     atexit._run_exitfuncs()  # noqa: SLF001 - as above
@@ -225,4 +255,4 @@ def _end(code: int) -> NoReturn:
 
 
 if __name__ == "__main__":
-    _end(_run(_serve()))
+    end(run_program(_serve()))

@@ -4,8 +4,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import time
 import unicodedata
 from dataclasses import replace
@@ -18,6 +16,7 @@ import pytest
 
 from engram.wings.importing.conversion.folder import list_files
 from engram.wings.importing.sources.local_files import LocalFiles
+from tests.support import forks
 from tests.support.command import Cli
 from tests.support.processes import eventually
 from tests.wings.importing.office_files import LOCK_FILE
@@ -354,16 +353,14 @@ def test_watching_says_so_and_ends_by_an_interrupt_in_the_background(
     cli: Cli, folder: Path, collection: str, tmp_path: Path
 ) -> None:
     output = tmp_path / "output"
-    shell = 'trap "" INT; exec "$@"'  # what a shell without job control does for `&`
-    command = ["sh", "-c", shell, "sh", sys.executable, "-m", "engram.cli"]
+    # What a shell without job control does for `&`.
+    program = (
+        "import runpy, signal, sys\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nsys.argv[0] = 'engram'\n"
+        "runpy.run_module('engram.cli', run_name='__main__')"
+    )
+    command = ["-c", program, "sync", str(folder), "-c", collection, "--watch"]
     with output.open("wb") as log:
-        watching = subprocess.Popen(
-            [*command, "sync", str(folder), "-c", collection, "--watch"],
-            cwd=cli.folder,
-            env=cli.environment() | {"COLUMNS": "300"},
-            stdout=log,
-            stderr=log,
-        )
+        watching = forks.ForkedProcess(command, cwd=cli.folder, env=cli.environment(), stdout=log, stderr=log)
         try:
             await_line(output, f"watching {folder}; Ctrl-C ends it")
             watching.send_signal(signal.SIGINT)

