@@ -40,10 +40,11 @@ test-core: develop
 test-wings: develop
 	@exec $(BIN)/pytest $(PYTEST_ARGS) --of wings
 
-# What is kept apart, learned and erased, on a cluster: ENGRAM_EVALUATION_CITUS is what deploy/citus/build.sh prints.
+# What is kept apart, asked, learned and erased, on a cluster: ENGRAM_EVALUATION_CITUS is what deploy/citus/build.sh prints.
+CITUS_TESTS ?= tests/test_smoke.py tests/storage tests/readers tests/services/corpus tests/services/erasure tests/services/judges \
+	tests/services/question tests/services/revocation tests/services/verdict
 test-citus: develop
-	@exec $(BIN)/pytest --timeout 0 $(PYTEST_ARGS) tests/storage tests/readers tests/services/verdict tests/services/revocation \
-		tests/services/erasure tests/services/corpus/test_passage_return.py tests/services/corpus/test_erasure.py
+	@exec $(BIN)/pytest --timeout 0 $(PYTEST_ARGS) $(CITUS_TESTS)
 
 check: develop
 	@$(BIN)/python deploy/large_files.py

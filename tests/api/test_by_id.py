@@ -156,6 +156,41 @@ class TestPassages:
         assert [one["id"] for one in rest["passages"]] == ["vistula", "warsaw"]
         assert rest["next_after"] is None
 
+    @pytest.mark.parametrize(
+        ("path", "rows"),
+        [
+            ("/access/keys", "keys"),
+            ("/documents?collection={}", "documents"),
+            ("/feedback?collection={}", "feedback"),
+            ("/feedback?collection={}&before=9000000000", "feedback"),
+            ("/collections/{}/jobs", "jobs"),
+            ("/collections/{}/judges", "judges"),
+            ("/collections/{}/passages", "passages"),
+        ],
+    )
+    def test_a_page_with_the_last_row_is_the_last(
+        self, http: TestClient, application: Application, curie: str, path: str, rows: str
+    ) -> None:
+        for number in range(2):
+            http.post(
+                "/access/keys", json={"name": f"key {number}", "scopes": {curie: ["read"]}}
+            ).raise_for_status()
+            line = {"id": f"note{number}.txt#1", "document": f"note{number}.txt", "text": "The office is in Basel."}
+            http.post("/passages", json={"collection": curie, "passages": [line]}).raise_for_status()
+            post_verdict(http, curie, post_query(http, curie)["query_id"], judge=f"judge {number}")
+        application.jobs.runner.run_ready()
+
+        def load(limit: int) -> tuple[int, list[Any]]:
+            page = http.get(f"{path.format(curie)}{'&' if '?' in path else '?'}limit={limit}").json()
+            return len(page[rows]), [value for name, value in page.items() if name.startswith("next_") and value]
+
+        count, following = load(1_000)
+        assert count >= 2
+        assert following == []
+        assert load(count) == (count, [])
+        shown, following = load(count - 1)
+        assert (shown, len(following)) == (count - 1, 1)
+
     def test_a_sentence_s_id_as_text(self, http: TestClient, curie: str) -> None:
         answer = post_query(http, curie)
         sentence = answer["passages"][0]["sentences"][0]["sentence_id"]

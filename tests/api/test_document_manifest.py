@@ -1,5 +1,6 @@
 """Documents compared with what a folder has, and changed without their text."""
 
+import json
 from typing import Any
 from uuid import uuid4
 
@@ -49,6 +50,22 @@ def test_a_connector_is_told_what_to_do(http: TestClient, application: Applicati
     }
     twice = {"folder": "notes", "documents": [{"source": "a", "digest": "a"}, {"source": "a", "digest": "b"}]}
     assert http.post("/documents:compare", params={"collection": collection}, json=twice).status_code == 422
+
+
+def test_a_document_of_which_a_line_was_rejected_is_to_be_sent_again(
+    http: TestClient, application: Application, collection: str
+) -> None:
+    lines: list[dict[str, Any]] = [{"source": name, "digest": name, "folder": "notes"} for name in ("a.md", "b.md")]
+    lines += [{"id": name, "document": name, "text": TEXT} for name in ("a.md", "b.md")]
+    lines.append({"id": "b" * 600, "document": "b.md", "text": "Bern lies on the Aare."})
+    http.post(
+        "/passages",
+        params={"collection": collection},
+        content="\n".join(map(json.dumps, lines)),
+        headers={"content-type": "application/x-ndjson"},
+    ).raise_for_status()
+    application.jobs.runner.run_ready()
+    assert compare(http, collection, {"a.md": "a.md", "b.md": "b.md"}) == {"upload": ["b.md"]}
 
 
 def test_a_moved_document_keeps_its_rows(http: TestClient, application: Application, collection: str) -> None:

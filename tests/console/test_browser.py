@@ -281,6 +281,24 @@ def test_a_document_is_deleted(opened: Opened, service: str, curie: str, working
         assert "note.txt" not in {passage.passage_id.partition("#")[0] for passage in engram.query("Café").passages}
 
 
+def test_who_reads_each_passage_is_shown(opened: Opened, service: str, curie: str) -> None:
+    changed = httpx.patch(
+        f"{service}/passages/warsaw", params={"collection": curie}, json={"readers": ["group:hr"]}, timeout=60
+    )
+    changed.raise_for_status()
+    page = opened(service, place("collections", curie))
+    passages = page.locator(".panel", has=page.get_by_role("heading", name="Passages", exact=True))
+    passages.locator("tr").last.wait_for()
+    shown = [row.locator("td").all_inner_texts() for row in passages.locator("tbody tr").all()]
+    assert {cells[0]: cells[-1] for cells in shown} == {
+        "curie": "everyone",
+        "polonium": "everyone",
+        "tokyo": "everyone",
+        "vistula": "everyone",
+        "warsaw": "group:hr",
+    }
+
+
 def test_rounds_come_as_they_are_done(opened: Opened, service: str, curie: str, working: None) -> None:
     page = opened(service, place("sessions", curie))
     page.get_by_label("Question of the session").fill("Into which sea flows the river of Marie Curie's birthplace?")

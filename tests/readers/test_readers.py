@@ -341,7 +341,7 @@ def test_whoever_may_ingest_replaces_what_it_does_not_see(
 def test_few_visible_passages_of_an_indexed_collection_are_all_found(
     put: Put, keyed: Application, client: Client, monkeypatch: pytest.MonkeyPatch, strategy: str, most: int
 ) -> None:
-    monkeypatch.setattr(plan, "MOST_SEEN", most)
+    monkeypatch.setattr(plan, "MOST_EXACT", most)
     name = f"indexed-{strategy}-{most}"
     texts = [f"Marie Curie was born in Warsaw, says witness {number}." for number in range(40)]
     passages = [

@@ -214,6 +214,14 @@ def test_a_look_up_names_the_collection_at_each_of_its_tables() -> None:
     assert bind_to_node(of_all) == of_all
 
 
+def test_no_statement_about_other_collections_calls_its_own_the_one_it_is_about() -> None:
+    """``bind_to_node`` would look for the others within that."""
+    others = re.compile(r"(<>|!=) %\(collection\)s")
+    assert others.search("SELECT FROM job other WHERE other.collection_id <> %(collection)s")
+    for file in list_storage_files():
+        assert not others.search(file.read_text(encoding="utf-8")), file.name
+
+
 @pytest.mark.parametrize(
     ("statement", "sent"),
     [

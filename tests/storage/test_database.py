@@ -111,7 +111,7 @@ def test_the_use_after_a_lost_backend_works(
     use = getattr(database, kind)
     with use() as connection:
         backend = connection.scalar("SELECT pg_backend_pid()")
-    bystander.execute("SELECT pg_terminate_backend(%s, 5000)", (backend,))
+    bystander.execute("SELECT pg_terminate_backend(%s::int, 5000)", (backend,))
 
     with use() as connection:
         assert connection.scalar("SELECT pg_backend_pid()") != backend
@@ -124,7 +124,7 @@ def test_lost_backend_is_unavailable_and_writes_nothing(
         with database.write() as writer:
             writer.execute(INSERT, {"n": collection})
             backend = writer.scalar("SELECT pg_backend_pid()")
-            bystander.execute("SELECT pg_terminate_backend(%s, 5000)", (backend,))
+            bystander.execute("SELECT pg_terminate_backend(%s::int, 5000)", (backend,))
             writer.scalar("SELECT 1")
 
     with pytest.raises(UnavailableError, match="Postgres"):
@@ -140,7 +140,7 @@ def test_backend_lost_during_a_pipelined_block_is_unavailable_and_writes_nothing
             backend = writer.scalar("SELECT pg_backend_pid()")
             with writer.ahead():
                 writer.execute(INSERT, {"n": collection})
-                bystander.execute("SELECT pg_terminate_backend(%s, 5000)", (backend,))
+                bystander.execute("SELECT pg_terminate_backend(%s::int, 5000)", (backend,))
 
     with pytest.raises(UnavailableError, match="Postgres"):
         write_and_be_cut_off()

@@ -25,6 +25,7 @@ from engram.storage.question import entity_lookup, passages_by_key
 from engram.storage.question.query_focus import Focus, GraphLimits
 from tests.support import knowledge, large, workload
 from tests.support.campaign import leave_to_campaign
+from tests.support.citus import skip_on_citus
 from tests.support.databases import application_on, new_database, open_migrated
 from tests.support.keys import unit
 from tests.support.plans import TENANTS, Watch, watch_plans
@@ -168,6 +169,7 @@ def _watch_workload(servers: Servers, settings: Settings, application: Applicati
 
 @pytest.mark.parametrize("kind", leave_to_campaign(knowledge.KINDS, ordinary=("large", "none")))
 @pytest.mark.wing("experiments", "facts", "published", "sessions", "tuning", "why")
+@skip_on_citus("plans")
 def test_a_new_collection_is_looked_up(
     kind: str, filled: Servers, settings: Settings, application: Application
 ) -> None:
@@ -194,6 +196,7 @@ SELECT 2, id, text_hash, text, embedding FROM question WHERE collection_id = 1 A
 """
 
 
+@skip_on_citus("plans")
 def test_a_new_collection_is_searched_through_its_vector_indexes(
     filled: Servers, settings: Settings, application: Application
 ) -> None:
@@ -241,6 +244,7 @@ def _list_search_plans(application: Application, *, broadly: bool) -> list[str]:
 
 
 @pytest.mark.wing("experiments", "facts", "published", "sessions", "tuning", "why")
+@skip_on_citus("plans")
 def test_plans_made_while_there_is_nothing_serve_when_there_is(
     addresses: Servers, settings: Settings, application: Application
 ) -> None:
@@ -254,6 +258,7 @@ def test_plans_made_while_there_is_nothing_serve_when_there_is(
     assert {reading.statement for reading in watch.readings if reading.again} <= REPEATED.keys() | SMALL_TABLES
 
 
+@skip_on_citus("plans")
 def test_plans_are_made_for_any_collection(application: Application) -> None:
     for pool in (application.database.read, application.database.write, application.database.write_long):
         with pool() as connection:

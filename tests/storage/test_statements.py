@@ -15,6 +15,7 @@ import pytest
 
 from engram.composition.container import Application
 from engram.storage.database import observe_sql
+from tests.support.citus import skip_on_citus
 from tests.support.plans import find_caller
 from tests.support.state import add_episode, judge, sentences
 from tests.support.strict_client import TestClient
@@ -78,6 +79,7 @@ def files(http: TestClient, application: Application, curie: str) -> dict[str, s
     )
 
 
+@skip_on_citus("statements")
 def test_statements_are_those_of_the_files(files: dict[str, str], request: pytest.FixtureRequest) -> None:
     if request.config.getoption("--write-statements"):
         for old in FOLDER.glob("*"):

@@ -10,6 +10,7 @@ from types import ModuleType
 from uuid import uuid4
 
 import psycopg
+import pytest
 
 from engram.context import tenancy
 from engram.storage import citus_distribution
@@ -19,6 +20,13 @@ from tests.support.processes import free_port
 
 CITUS = os.environ.get("ENGRAM_EVALUATION_CITUS")
 """The folder of Postgres' programs where Citus is installed: tests then run on a cluster of it."""
+DIFFERENCES = (Path(__file__).parents[2] / "docs/scale.md").read_text(encoding="utf-8")
+
+
+def skip_on_citus(difference: str) -> pytest.MarkDecorator:
+    """A mark of tests that a cluster does not pass; what differs there is a row in the table of docs/scale.md."""
+    assert f"\n| {difference} |" in DIFFERENCES, f"docs/scale.md does not say that {difference} differ"
+    return pytest.mark.skipif(CITUS is not None, reason=f"on Citus differ: {difference}")
 
 
 @contextmanager

@@ -5,7 +5,7 @@ costs many times the function. It also solves a dependency's own dependencies ea
 through takes the request alone.
 """
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, Protocol, TypeVar, cast
 from uuid import UUID
@@ -119,6 +119,7 @@ async def _read_principal(request: Request) -> Principal:
     return principal
 
 
+Row = TypeVar("Row")
 I = TypeVar("I", int, UUID)  # noqa: E741 - as in "id"
 Asker = Annotated[Principal, Depends(_read_principal)]
 NEED_KEY = "engram.need"
@@ -396,3 +397,12 @@ ParentTrace = Annotated[str | None, Depends(_trace_id)]
 RequiredKey = Annotated[str, Depends(_require_key)]
 OptionalKey = Annotated[str | None, Depends(_read_optional_key)]
 Limit = Annotated[int, Query(ge=1, le=1_000, description="Rows per page.")]
+
+
+def part_page(rows: Sequence[Row], limit: int) -> tuple[Sequence[Row], Row | None]:
+    """Part a page of at most ``limit`` rows from a row more, which tells that there is a next page.
+
+    Returns:
+        the page, and its last row; None: it is the last page.
+    """
+    return rows[:limit], rows[limit - 1] if len(rows) > limit else None

@@ -3,12 +3,13 @@
 import io
 import shlex
 import uuid
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from engram.cli.http_client import AwayError, Client, Patience, open_corpus
+from engram.cli.http_client import AwayError, Client, Patience, build_path, open_corpus
 from engram.cli.query_commands import INTERRUPT_EXIT_CODE, follow_job, progress_bar
 from engram.cli.terminal import (
     STOCK,
@@ -56,11 +57,13 @@ def ingest_stream(
     *,
     quiet: bool,
     encoder: str | None = None,
+    documents: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Send passages, follow their job, and return it at its end.
 
     Args:
         encoder: of a new collection; None for the service's default.
+        documents: of the lines, in order, by which rejected ones are named.
     """
     with progress_bar() as progress:
         task = progress.add_task(f"{label}: sending", total=None)
@@ -73,7 +76,8 @@ def ingest_stream(
     for kind, warning in ((job["result"] or {}).get("warnings") or {}).items():
         complain(f"{label}: {kind}: {count_noun(warning['count'], 'sentence')}. {warning['detail']}")
     for error in job["errors"]:
-        complain(f"{label}: line {error['line']}: {error['reason']}")
+        place = documents[error["line"] - 1] if documents else f"line {error['line']}"
+        complain(f"{label}: {place}: {error['reason']}")
     if job["errors"] and job["rejected"] == job["received"]:
         complain(f"{label}: no line of it is a passage. `engram import` reads documents.")
     if job["next_errors_after"] is not None:
@@ -81,6 +85,18 @@ def ingest_stream(
     if job["status"] != "succeeded":
         complain(f"{label}: {job['error'] or job['status']}")
     return job
+
+
+def list_rejected_lines(client: Client, collection: str, job: Mapping[str, Any]) -> list[int]:
+    """Numbers of all lines that a job rejected; it came with the first of them."""
+    lines = [error["line"] for error in job["errors"]]
+    path, page = build_path("jobs", job["job_id"]), job
+    while (after := page["next_errors_after"]) is not None:
+        page = client.send(
+            "GET", path, params={"collection": collection, "errors_after": after, "errors_limit": 1_000}
+        )
+        lines += [error["line"] for error in page["errors"]]
+    return lines
 
 
 def _send_stream(

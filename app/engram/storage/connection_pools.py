@@ -5,20 +5,22 @@ import select
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from pgvector.psycopg.halfvec import register_halfvec_info
 from pgvector.psycopg.vector import register_vector_info
-from psycopg import ClientCursor, Connection, Error, RawCursor, pq
+from psycopg import ClientCursor, Connection, Error, RawCursor, errors, pq
+from psycopg.errors import Diagnostic
 from psycopg.rows import namedtuple_row
 from psycopg.sql import SQL
 from psycopg.types import TypeInfo
 from sqlalchemy import Connection as SqlConnection
 from sqlalchemy import Engine, create_engine, event, exc
 
-from engram.context.errors import ConfigurationError
+from engram.context.errors import ConfigurationError, NotFoundError
 from engram.storage import column_parameters
-from engram.storage.postgres_errors import NOT_MIGRATED
+from engram.storage.postgres_errors import DELETED_MEANWHILE, NOT_MIGRATED
 
 CONNECT_TIMEOUT_SECONDS = 5
 PING_AFTER_SECONDS = 1.0
@@ -26,6 +28,8 @@ PING_AFTER_SECONDS = 1.0
 USED_AT_KEY = "used_at"
 DISTRIBUTED_KEY = "distributed"
 """Of a connection's ``info``: whether it leads to a coordinator of Citus."""
+ORPHANS_KEY = "orphans"
+"""Of such a connection's ``info``: whether it was warned that rows would refer to what is not there."""
 _OF_A_COORDINATOR = """
     SELECT set_config('plan_cache_mode', 'force_custom_plan', false),
            set_config('citus.multi_shard_modify_mode', 'sequential', false),
@@ -73,6 +77,8 @@ def create_pool(url: str, settings: Mapping[str, str], **pool: Any) -> Engine:
             )
             cursor.execute(SQL("SELECT {}").format(assignments))
             record.info[DISTRIBUTED_KEY] = cursor.execute(_OF_A_COORDINATOR).rowcount > 0
+            if record.info[DISTRIBUTED_KEY]:
+                driver.add_notice_handler(partial(_note_orphans, record.info))
             types = {row[0]: TypeInfo(*row) for row in cursor.execute(_VECTOR_TYPES)}
         if len(types) < 2:
             raise ConfigurationError(NOT_MIGRATED)
@@ -81,6 +87,13 @@ def create_pool(url: str, settings: Mapping[str, str], **pool: Any) -> Engine:
         register_halfvec_info(driver, types["halfvec"])
         column_parameters.register(driver)
         driver.autocommit = autocommit
+
+    @event.listens_for(engine, "handle_error")
+    def name_cause(context: Any) -> None:
+        # What a node refuses as it commits Citus warns of, and then fails without a cause.
+        failed = str(context.original_exception).startswith("could not commit transaction for shard")
+        if failed and context.connection.info.pop(ORPHANS_KEY, False):
+            raise NotFoundError(DELETED_MEANWHILE) from context.original_exception
 
     @event.listens_for(engine, "checkin")
     def note(_connection: Any, record: Any) -> None:
@@ -127,6 +140,11 @@ def leave_transactions(connection: SqlConnection) -> Iterator[Any]:
         except BaseException as error:
             connection.invalidate(error)
             raise
+
+
+def _note_orphans(info: dict[str, Any], notice: Diagnostic) -> None:
+    if notice.sqlstate == errors.ForeignKeyViolation.sqlstate:
+        info[ORPHANS_KEY] = True
 
 
 def _has_news(connection: Connection[Any]) -> bool:

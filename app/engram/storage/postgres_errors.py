@@ -20,6 +20,7 @@ from engram.context.errors import (
 )
 
 NOT_MIGRATED = "The database does not have this version's schema; `engram migrate` brings it there."
+DELETED_MEANWHILE = "What this belongs to was deleted meanwhile."
 # What a statement brings upon itself although psycopg counts it among the failures of the server: it took too long,
 # stood in another's way, was too deeply nested, or needed more temporary files than one statement may have.
 _GIVEN_UP = (
@@ -75,7 +76,7 @@ def explain_errors(*, writing: bool = False) -> Iterator[None]:
         raise explanation from error
     except exc.IntegrityError as error:
         if isinstance(error.orig, errors.ForeignKeyViolation):
-            raise NotFoundError("What this belongs to was deleted meanwhile.") from error
+            raise NotFoundError(DELETED_MEANWHILE) from error
         if isinstance(error.orig, errors.CheckViolation) and error.orig.diag.constraint_name is None:
             raise _build(MissingPartitionError, error) from error
         raise

@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 
 import { Await, Choice, counted, Dialog, Empty, Head, moment, Panel, Problem } from "../parts/basic";
-import { Documents } from "../parts/documents";
+import { Documents, nameReaders } from "../parts/documents";
 import { Ingest } from "../parts/ingest";
 import { Jobs } from "../parts/jobs";
 import { read, type Schemas } from "../service";
@@ -131,7 +131,7 @@ function Confirm({ name, remove, onClose }: { name: string; remove: () => void; 
 }
 
 function Passages({ turn }: { turn: number }) {
-  const { engram, collection } = useShared();
+  const { engram, collection, may } = useShared();
   const [after, setAfter] = useState<string | undefined>();
   const page = useLoaded(() => {
     const params = { path: { name: collection }, query: { after, limit: 25 } };
@@ -158,6 +158,7 @@ function Passages({ turn }: { turn: number }) {
                     </>
                   ),
                 },
+                may("ingest") && { title: "Read by", cell: nameReaders },
               ]}
             />
             <div class="row">

@@ -59,7 +59,7 @@ export function Documents({ turn, onDeleted }: { turn: number; onDeleted: () => 
                 { title: "Imported", class: "when", cell: (one) => moment(one.imported_at) },
                 { title: "Valid", class: "when", cell: (one) => sayPeriod(one.valid_from, one.valid_until) },
                 { title: "Replaced by", class: "code", cell: (one) => one.replaced_by ?? "" },
-                may("ingest") && { title: "Read by", cell: (one) => (one.readers ?? []).map(nameReaders).join("; ") },
+                may("ingest") && { title: "Read by", cell: nameReaders },
                 { title: "Notes", cell: (one) => one.notes.map((note) => <p class="quiet">{note}</p>) },
                 may("ingest") && {
                   title: "Actions",
@@ -138,8 +138,9 @@ function Text({ source, onClose }: { source: string; onClose: () => void }) {
   );
 }
 
-function nameReaders(readers: readonly string[] | null): string {
-  return readers === null ? "everyone" : readers.join(", ") || "nobody";
+/** Who reads a document or a passage: its lists of readers, or nothing where they are not shown. */
+export function nameReaders(of: { readers?: readonly (readonly string[] | null)[] | null }): string {
+  return (of.readers ?? []).map((names) => (names === null ? "everyone" : names.join(", ") || "nobody")).join("; ");
 }
 
 /** Says which document replaces one, or that none does. */

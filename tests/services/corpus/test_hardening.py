@@ -13,6 +13,7 @@ from engram.providers.language import Language, PassageText, SentenceAnalysis
 from engram.services.question.query import Query
 from engram.services.verdict.learn import VerdictLearner
 from engram.services.verdict.verdict import NamedSentence, Verdict
+from engram.storage.corpus.collection_lock import EXCLUSIVE, lock_row
 from engram.storage.database import Database, Writer
 from engram.storage.feedback_log import audit_rows
 from engram.storage.question import passage_candidates
@@ -183,7 +184,7 @@ class TestTimeouts:
         event = state.judge(application, curie, query_id, state.list_sentence_ids(application, curie)[:1]).event.id
         target = state.collection_id(application, curie)
         with application.database.write() as writer:
-            writer.row("SELECT id FROM collection WHERE id = %(id)s FOR UPDATE", {"id": target})
+            lock_row(writer, target, EXCLUSIVE)
             with pytest.raises(UnavailableError):
                 hasty.apply(target, [event])
         (row,) = state.rows(application, curie, "feedback_event")

@@ -7,6 +7,7 @@ from uuid import uuid4
 import pytest
 
 from engram.composition.container import Application
+from engram.services.question import plan
 from engram.services.question.query import Query
 from tests.conftest import CURIE, Ingest, ingest_passages
 from tests.support import state
@@ -65,6 +66,39 @@ def test_only_some_passages_are_ranked(application: Application, kinds: str, arm
     assert set(some) <= {"tokyo", "warsaw"}
     assert some[0] == "warsaw"
     assert list_passages(application, replace(query, among=())) == []
+
+
+@pytest.mark.parametrize(
+    ("condition", "most", "chosen"),
+    [
+        ({"n": 1}, 5, {"warsaw"}),
+        ({"n": {"$gt": 2}}, 5, {"polonium", "tokyo"}),
+        ({"$not": {"n": 1}}, 4, {"curie", "vistula", "polonium", "tokyo"}),
+        ({"$or": [{"n": 1}, {"kind": {"$eq": "b"}}]}, 3, {"warsaw", "polonium", "tokyo"}),
+        ({"$and": [{"kind": "a"}, {"n": {"$lt": 1}}]}, 3, {"curie"}),
+        ({"kind": "c"}, 3, set()),
+        ({"kind": "a"}, 2, None),
+        ({"kind": "a"}, 1, None),
+        (None, 5, None),
+    ],
+)
+def test_few_passages_that_a_filter_leaves_are_chosen_from_an_index(
+    application: Application,
+    kinds: str,
+    monkeypatch: pytest.MonkeyPatch,
+    condition: dict[str, Any] | None,
+    most: int,
+    chosen: set[str] | None,
+) -> None:
+    monkeypatch.setattr(plan, "MOST_EXACT", most)
+    ids = state.passages(application, kinds)
+    scope = application.auth.access.scope(kinds)
+    indexed = replace(scope, collection=replace(scope.collection, indexed=["passage"]))
+    planned = application.retrieval.retrieve.plan(Query(text=QUESTIONS[0], scope=indexed, filter=condition))
+    assert planned.focus.among == (None if chosen is None else sorted(ids[name] for name in chosen))
+    assert (
+        len(list_passages(application, Query(text=QUESTIONS[0], scope=indexed, filter=condition))) > 0 or not chosen
+    )
 
 
 def test_recalled_sentences_respect_the_filter(application: Application, ingest: Ingest, collection: str) -> None:

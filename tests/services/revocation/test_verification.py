@@ -10,6 +10,7 @@ from engram.config.settings import Settings
 from engram.services.revocation.verification import VerificationService
 from engram.services.revocation.verification_findings import TABLES, VerificationReport
 from engram.storage.corpus import collections
+from engram.storage.tables.table_base import metadata
 from engram.wings.published.parts import published_of
 from engram.wings.published.services.derived_keys import DerivedKeys
 from engram.wings.published.services.derived_memories import DerivedMemories
@@ -38,13 +39,16 @@ def tamper(application: Application, collection: str, statement: str) -> int:
         return writer.execute(statement, {"c": state.collection_id(application, collection)})
 
 
+def build_choice(table: str, order: str = "") -> str:
+    """A condition that holds for one row of the collection: its first by an order, or by its key."""
+    key = ", ".join(metadata.tables[table].primary_key.columns.keys())
+    first = f"SELECT {key} FROM {table} WHERE collection_id = %(c)s ORDER BY {order or key} LIMIT 1"
+    return f"collection_id = %(c)s AND ({key}) = ({first})"
+
+
 def build_change(table: str, change: str, order: str) -> str:
     """A statement that changes one row of the collection."""
-    return f"""
-        UPDATE {table} SET {change} WHERE ctid = (
-            SELECT ctid FROM {table} WHERE collection_id = %(c)s ORDER BY {order} LIMIT 1
-        )
-    """
+    return f"UPDATE {table} SET {change} WHERE {build_choice(table, order)}"
 
 
 TURNED = "vector * array_fill(-1, ARRAY[384])::vector"
@@ -199,11 +203,7 @@ class TestDifferences:
 
     @pytest.mark.parametrize(("table", "named"), [mark_wing(table, table, named) for table, named in REMOVED])
     def test_a_missing_row_is_found(self, application: Application, taught: str, table: str, named: str) -> None:
-        statement = f"""
-            DELETE FROM {table}
-            WHERE ctid = (SELECT ctid FROM {table} WHERE collection_id = %(c)s ORDER BY ctid LIMIT 1)
-        """
-        assert tamper(application, taught, statement) == 1
+        assert tamper(application, taught, f"DELETE FROM {table} WHERE {build_choice(table)}") == 1
         assert named in list_different_tables(application, taught)
 
     @pytest.mark.wing("published")

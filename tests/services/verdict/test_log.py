@@ -30,7 +30,7 @@ from engram.storage.feedback_log import event_intake as log
 from engram.storage.feedback_log.feedback_events import VerdictEvent
 from tests.conftest import UNREACHABLE_SERVERS, Ingest
 from tests.support import state
-from tests.support.citus import CITUS
+from tests.support.citus import skip_on_citus
 
 
 @pytest.fixture
@@ -181,7 +181,7 @@ def test_cancelled_verdict_is_not_stored(
     waiting.close()
 
 
-@pytest.mark.skipif(CITUS is not None, reason="A cluster may take the verdict, as docs/scale.md says.")
+@skip_on_citus("a verdict while its collection is being deleted")
 def test_collection_deletion_does_not_block_other_verdicts(
     application: Application, verdict: Verdict, ingest: Ingest, collection: str
 ) -> None:

@@ -10,6 +10,7 @@ from engram.composition.container import Application
 from engram.storage.corpus import collections, staged_lines
 from engram.storage.database import Writer, observe_sql
 from engram.storage.jobs import jobs
+from tests.support.citus import skip_on_citus
 from tests.support.encoder import SOME_ENCODER
 
 JOB = UUID(int=1)
@@ -69,6 +70,7 @@ def test_a_sample_is_evenly_spaced_and_its_texts_are_cut(application: Applicatio
     assert len(every) == 10
 
 
+@skip_on_citus("plans")
 def test_a_sample_reads_no_other_lines(application: Application, collection: str) -> None:
     sent: list[tuple[str, Mapping[str, Any]]] = []
     with application.database.write() as writer:

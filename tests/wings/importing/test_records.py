@@ -156,6 +156,13 @@ def test_an_id_that_repeats_is_told_apart_by_its_row() -> None:
     assert made.notes == ("f.csv: row 3 repeats an id, so its passage is named by its row too",)
 
 
+def test_an_id_that_is_too_long_is_replaced_by_its_row() -> None:
+    made = convert("f.csv", f"id,text\n{'7' * 506},First.\n{'8' * 507},Other.\n".encode())
+    assert [passage.id for passage in made.passages] == [f"f.csv#{'7' * 506}", "f.csv#2"]
+    assert "8" * 507 in made.passages[1].text
+    assert made.notes == ("f.csv: row 2 has too long an id, so its passage is named by its row",)
+
+
 def test_a_title_of_any_length_costs_no_row() -> None:
     (made,) = rows(f"title,text\n{'t' * 3_000},Text.\n")
     assert (len(made.title), made.sentences[0]) == (500, "Text.")

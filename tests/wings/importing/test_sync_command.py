@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import httpx
 import pytest
 
 from engram.wings.importing.conversion.folder import list_files
@@ -132,6 +133,23 @@ def test_documents_that_the_key_does_not_see_are_named(
         assert done.returncode == 0, done.stderr
         told = f"not seen by this key, so sent by each run and never deleted: {', '.join(named)}. Take a key"
         assert ("not seen by this key" in done.stderr, not named or told in done.stderr) == (bool(named), True)
+
+
+def test_a_document_whose_lines_are_rejected_failed(
+    cli: Cli, env: dict[str, str], folder: Path, collection: str
+) -> None:
+    rows = [{"id": name, "text": f"The {name} ends in the Rhine."} for name in ("Aare", "Thur")]
+    (folder / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    sync(cli, folder, collection)
+    passage = f"{cli.service}/passages/rows.jsonl%23Aare"
+    httpx.patch(passage, params={"collection": collection}, json={"readers": ["group:hr"]}).raise_for_status()
+    grants = ("--scope", "read", "--scope", "ingest", "--principal", "group:staff")
+    key = cli("access", "create-key", "sync", *grants, **env).stdout.strip()
+    (folder / "lakes.txt").write_text("Lake Geneva lies in the Alps.")
+    for done in ("1 uploaded, 1 failed", "1 failed"):
+        run = cli("sync", str(folder), "-c", collection, ENGRAM_ACCESS_KEY=key)
+        assert (run.returncode, run.stdout.splitlines()[-1]) == (1, f"5 files: {done}"), run.stderr
+        assert "sync: rows.jsonl: You do not see all of 'rows.jsonl'." in run.stderr
 
 
 @pytest.mark.parametrize(("seconds", "is_read"), [(3_600, True), (0, True), (-60, False)])

@@ -12,6 +12,7 @@ from engram.wings.sessions.services.session_service import NewSession
 from engram.wings.sessions.services.session_tools import AskedQuery, StepTools
 from tests.services.erasure.test_erasure_service import erase, find_anywhere
 from tests.support import state
+from tests.support.jobs import run_again
 from tests.wings.sessions.test_session_feedback import run_session
 
 TABLES = ("session", "session_round", "session_passage", "session_evidence")
@@ -59,3 +60,30 @@ def test_a_query_of_a_round_under_way_goes_with_an_erased_session(
     )
     application.jobs.runner.run_ready()
     assert find_anywhere(application.database, "oidc:quuxina") == {}
+
+
+@pytest.mark.parametrize("is_erased", [True, False])
+def test_a_query_of_a_worker_that_was_killed_before_it_wrote_the_round_goes(
+    application: Application, curie: str, monkeypatch: pytest.MonkeyPatch, is_erased: bool
+) -> None:
+    scope = application.auth.access.scope(curie, replace(LOCAL, name="oidc:quuxina"))
+    ask = StepTools.ask
+
+    def ask_and_be_killed(tools: StepTools, text: str, **options: Any) -> AskedQuery:
+        if is_erased:
+            erase(application, curie, kind="principal", name="oidc:quuxina")
+        ask(tools, text, **options)
+        raise KeyboardInterrupt
+
+    sessions_of(application).sessions.start(
+        scope, NewSession(question="Where was Marie Curie born?", planner="pool")
+    )
+    with monkeypatch.context() as patch:
+        patch.setattr(StepTools, "ask", ask_and_be_killed)
+        with pytest.raises(KeyboardInterrupt):
+            application.jobs.runner.run_ready()
+    run_again(application, application.jobs.runner)
+    asked = {row["id"] for row in state.rows(application, curie, "episode")}
+    kept = {query for row in state.rows(application, curie, "session_round") for query in row["episodes"]}
+    assert asked == kept
+    assert bool(kept) is not is_erased

@@ -264,7 +264,7 @@ def test_sessions_are_listed_by_pages_the_latest_first(http: TestClient, curie: 
     assert [one["session_id"] for one in list_sessions()["sessions"]] == ids
     first = list_sessions(limit=2)
     assert [one["session_id"] for one in first["sessions"]] == ids[:2]
-    second = list_sessions(limit=2, before=first["next_before"])
+    second = list_sessions(limit=1, before=first["next_before"])
     assert ([one["session_id"] for one in second["sessions"]], second["next_before"]) == (ids[2:], None)
     assert [one["session_id"] for one in list_sessions(status="running")["sessions"]] == ids[:1]
     (one,) = [one for one in list_sessions()["sessions"] if one["session_id"] == ids[1]]

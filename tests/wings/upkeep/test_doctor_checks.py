@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 
 from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
+from engram.context import tenancy
+from engram.storage.maintenance import gauge_queries, vector_indexes
 from engram.wings.upkeep.parts import upkeep_of
 from engram.wings.upkeep.services import doctor_checks
 from engram.wings.upkeep.services.doctor_checks import CheckResult, numbers
@@ -20,6 +23,7 @@ from tests.support.dripping_server import drip_headers
 from tests.support.encoder import ResizedEncoder, RotatedEncoder
 from tests.support.model_server import ModelServer
 from tests.support.openai_server import OpenAiServer
+from tests.support.processes import eventually
 
 CHECKED_THINGS = [
     "version",
@@ -154,6 +158,35 @@ def test_large_collections_without_an_index_are_reported(
         execute(alone, "DELETE FROM collection")
     assert found["indexes"].found == "1 large tables of collections have none"
     assert found["collections"].verdict == "warning", "and it is of another encoder"
+
+
+def test_indexes_that_are_being_built_are_not_reported(alone: Application) -> None:
+    """A build waits for transactions that were open before: the index is there, and not valid."""
+
+    def build() -> None:
+        with tenancy.allow_all_tenants(), alone.database.administer() as administrator:
+            vector_indexes.build(administrator, "passage", 7, 384, 64)
+
+    def count_invalid() -> int:
+        with alone.database.read() as reader:
+            return sum(row.invalid for row in gauge_queries.vector_indexes(reader))
+
+    with ThreadPoolExecutor(1) as pool:
+        with alone.database.write() as writer:
+            writer.execute("UPDATE passage SET title = title WHERE false")
+            building = pool.submit(build)
+            eventually(lambda: "being built" in findings(alone)["indexes"].found or building.done())
+            assert not building.done()
+            found, meanwhile = findings(alone)["indexes"], count_invalid()
+        building.result()
+    try:
+        assert (found.verdict, found.found, meanwhile) == ("ok", "1 vector indexes, all valid but 1 being built", 0)
+        execute(alone, "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'passage_hnsw_7'::regclass")
+        assert findings(alone)["indexes"].found == "not valid: passage_hnsw_7"
+        assert count_invalid() == 1
+    finally:
+        execute(alone, "DROP INDEX passage_hnsw_7")
+        execute(alone, "ALTER TABLE passage RESET (vacuum_index_cleanup)")
 
 
 @pytest.mark.parametrize(

@@ -134,6 +134,7 @@ def test_a_history_comes_in_pages_and_without_revoked_verdicts(
         paged += page["history"]
         last = page["next_after"]
     assert paged == whole
+    assert memory(http, curie, ids[BORN], limit=len(whole)).json()["next_after"] is None
     assert http.delete(f"/feedback/{events[0]}", params={"collection": curie}).status_code == 200
     left = memory(http, curie, ids[BORN]).json()["history"]
     assert [event["feedback_id"] for event in left] == events[1:]

@@ -92,6 +92,26 @@ def test_mixed_votes_count_a_judge_by_its_last_word(
     assert map_passages(supported)["curie"].rank == 1
 
 
+@pytest.mark.parametrize(
+    ("words", "net"),
+    [
+        (["ana rejects", "ana supports"], 0),
+        (["ana supports", "ben rejects"], 0),
+        (["ana rejects", "ben supports"], 0.35),
+        (["ana rejects", "ben supports", "carol supports"], 0),
+    ],
+)
+def test_of_two_judges_who_disagree_the_first_stands(
+    application: Application, curie: str, ids: dict[str, int], words: list[str], net: float
+) -> None:
+    for name, word in map(str.split, words):
+        named = {"supporting" if word == "supports" else "rejected": [ids[DISCOVERY]]}
+        judge(application, curie, partial=True, judge=name, **named)
+    _, trace = ask_with_trace(application, curie)
+    rejected = list_rejected(trace)
+    assert (rejected["curie"].probability if rejected else 0) == pytest.approx(net, abs=0.005)
+
+
 def test_a_hostile_judge_is_one_judge_however_often_it_rejects(
     application: Application, curie: str, ids: dict[str, int]
 ) -> None:

@@ -12,7 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
 from engram.api.body_reading import BODIES, receive_whole
-from engram.api.corpus.schemas import DocumentIn, PassageIn, PassagesIn
+from engram.api.corpus.schemas import DocumentIn, PassageIn, PassagesIn, normalise_source
 from engram.api.problems import describe_mistake, name_place
 from engram.api.request_principal import holder
 from engram.context.errors import InvalidRequestError, MalformedRequestError
@@ -92,9 +92,8 @@ def _read_document(body: bytes) -> tuple[str | None, Lines, Documents]:
 def _stage_document(lines: Lines, documents: Documents, reception: PassageReception) -> None:
     """Stage a document in pieces, each in a transaction of its own: none of it counts before all of it is there."""
     try:
-        reception.check_documents(documents)
         for piece in pieces(lines):
-            reception.add(piece, [], documents)
+            reception.add(piece, [], documents, whole=True)
             documents = []
     except BaseException:
         reception.abort()
@@ -182,24 +181,26 @@ class _LineBatcher:
             self._errors.append((self._number, f"longer than {MAX_LINE_BYTES} bytes"))
         elif raw.strip():
             self._size += len(raw)
-            _read_line(self._number, raw, self._lines, self._errors, self._documents)
+            self._read_value(raw)
         else:
             return
         self.has_lines = True
 
-
-def _read_line(number: int, raw: bytes, lines: Lines, errors: Mistakes, documents: Documents) -> None:
-    """Read a passage, or a document: an object with ``source`` and without ``text``."""
-    try:
-        value = _parse(raw)
-        if isinstance(value, dict) and "source" in value and "text" not in value:
-            documents.append(DocumentIn.model_validate(value).body())
-        else:
-            lines.append((number, PassageIn.model_validate(value).body()))
-    except orjson.JSONDecodeError as error:
-        errors.append((number, f"not JSON: {error}"))
-    except ValidationError as error:
-        errors.append((number, reason(error, "line")))
+    def _read_value(self, raw: bytes) -> None:
+        """Read a passage, or a document: an object with ``source`` and without ``text``."""
+        value = None
+        try:
+            value = _parse(raw)
+            if isinstance(value, dict) and "source" in value and "text" not in value:
+                self._documents.append(DocumentIn.model_validate(value).body())
+            else:
+                self._lines.append((self._number, PassageIn.model_validate(value).body()))
+        except orjson.JSONDecodeError as error:
+            self._errors.append((self._number, f"not JSON: {error}"))
+        except ValidationError as error:
+            self._errors.append((self._number, reason(error, "line")))
+            if isinstance(value, dict) and isinstance(value.get("document"), str):
+                self._reception.note_incomplete(normalise_source(value["document"]))
 
 
 def reason(error: ValidationError, whole: str) -> str:

@@ -20,7 +20,18 @@ from engram.api.corpus.schemas import (
     ReadersOut,
     RekeyIn,
 )
-from engram.api.dependencies import App, Asker, Limit, Need, OptionalKey, PathScope, QueryScope, build_opener, needs
+from engram.api.dependencies import (
+    App,
+    Asker,
+    Limit,
+    Need,
+    OptionalKey,
+    PathScope,
+    QueryScope,
+    build_opener,
+    needs,
+    part_page,
+)
 from engram.api.jobs.routes import build_accepted
 from engram.api.jobs.schemas import AcceptedJob
 from engram.api.operations import operation
@@ -158,10 +169,10 @@ def get_collections(
     app: App, asker: Asker, after: Annotated[CollectionName | None, Query()] = None, limit: Limit = 100
 ) -> CollectionsOut:
     """List the collections that your key may read, by name."""
-    page = app.corpus.ingest.collections(after, limit, asker)
+    page, last = part_page(app.corpus.ingest.collections(after, limit + 1, asker), limit)
     return CollectionsOut(
         collections=[CollectionOut.from_service(item) for item in page],
-        next_after=page[-1].name if len(page) == limit else None,
+        next_after=last and last.name,
     )
 
 
@@ -178,7 +189,7 @@ def get_passages(
     app: App, scope: PathScope, after: Annotated[Storable | None, Query(max_length=512)] = None, limit: Limit = 100
 ) -> PassagesOut:
     """List passages in the order of their ids, without their sentences."""
-    page = app.corpus.ingest.passages(scope, after, limit)
+    page, last = part_page(app.corpus.ingest.passages(scope, after, limit + 1), limit)
     return PassagesOut(
         passages=[
             ListedPassageOut.combine(
@@ -186,7 +197,7 @@ def get_passages(
             )
             for passage in page
         ],
-        next_after=page[-1].external_id if len(page) == limit else None,
+        next_after=last and last.external_id,
     )
 
 

@@ -6,7 +6,7 @@ from uuid import UUID
 from fastapi import APIRouter, Query, Response, status
 
 from engram.api.body_reading import Route
-from engram.api.dependencies import App, JobAt, Limit, PathScope, needs
+from engram.api.dependencies import App, JobAt, Limit, PathScope, needs, part_page
 from engram.api.jobs.schemas import AcceptedJob, JobDetail, JobOut, JobsOut, LineError, build_job_url
 from engram.api.operations import operation
 from engram.api.schemas import MAX_ID
@@ -29,11 +29,12 @@ def get_job(
     app.auth.access.check_ingest(at.scope)
     view = app.jobs.jobs.show(at.scope, at.id)
     app.auth.reads.note_write(at.scope.collection.id)
-    errors = app.corpus.ingest.errors(view.job, errors_after, errors_limit)
+    found = app.corpus.ingest.errors(view.job, errors_after, errors_limit + 1)
+    errors, last = part_page(found, errors_limit)
     return JobDetail.from_service(
         view,
         errors=[LineError(line=line, reason=reason) for line, reason in errors],
-        next_errors_after=errors[-1][0] if len(errors) == errors_limit else None,
+        next_errors_after=last and last[0],
     )
 
 
@@ -68,11 +69,11 @@ def get_jobs(
 ) -> JobsOut:
     """List the collection's jobs, the latest first."""
     app.auth.access.check_ingest(scope)
-    jobs_page = app.jobs.jobs.page(scope, before, limit)
+    jobs_page, last = part_page(app.jobs.jobs.page(scope, before, limit + 1), limit)
     return JobsOut(
         collection=scope.collection.name,
         jobs=[JobOut.from_service(shown) for shown in jobs_page],
-        next_before=jobs_page[-1].job.number if len(jobs_page) == limit else None,
+        next_before=last and last.job.number,
     )
 
 

@@ -19,6 +19,7 @@ from engram.api.dependencies import (
     RequiredKey,
     VerdictAt,
     needs,
+    part_page,
     read_frequent_body,
 )
 from engram.api.jobs.routes import build_accepted
@@ -131,13 +132,14 @@ def list_feedback(
     `status=parked` shows those that could not be applied. Without scope `audit` the list has your own verdicts.
     """
     listed = app.learning.verdict_listing.page(
-        scope, status=status, after=after, before=before, limit=limit, query=query_id, stale=stale
+        scope, status=status, after=after, before=before, limit=limit + 1, query=query_id, stale=stale
     )
-    more = len(listed) == limit
+    page, last = part_page(listed, limit)
+    following = last and last.event.id
     return FeedbackPage(
-        feedback=[_format_listed(summary, scope.collection.name) for summary in listed],
-        next_after=listed[-1].event.id if more and before is None else None,
-        next_before=listed[-1].event.id if more and before is not None else None,
+        feedback=[_format_listed(summary, scope.collection.name) for summary in page],
+        next_after=following if before is None else None,
+        next_before=None if before is None else following,
     )
 
 

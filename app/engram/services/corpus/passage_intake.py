@@ -29,7 +29,7 @@ from engram.services.jobs.job_kinds import INGEST
 from engram.storage.corpus import collections, passages, reader_sets, staged_documents, staged_lines
 from engram.storage.corpus.collections import Collection, EncoderId, OpenedCollection
 from engram.storage.corpus.passages import StoredPassage, StoredSentence
-from engram.storage.database import Database
+from engram.storage.database import Database, Writer
 from engram.storage.jobs import jobs
 from engram.storage.jobs.jobs import Job
 
@@ -59,6 +59,7 @@ class PassageReception:
         self._opened: OpenedCollection | None = None
         self._sent = 0
         self._refused: set[str] = set()
+        self._incomplete: set[str] = set()
         self.job_id = uuid4()
 
     @property
@@ -75,15 +76,19 @@ class PassageReception:
         lines: Sequence[tuple[int, Mapping[str, Any]]],
         errors: Sequence[tuple[int, str]],
         documents: Sequence[Mapping[str, Any]] = (),
+        *,
+        whole: bool = False,
     ) -> None:
         """Stage (line number, passage) pairs and record (line number, reason) of rejected lines.
 
-        Passages of documents that the caller cannot replace are rejected, see ``check_documents``.
+        Passages of documents of which the caller does not see all are rejected.
 
         Args:
             documents: that these lines and those to come have whole, or that their importer no longer has.
+            whole: whether all is refused if the caller does not see all of one of the documents.
 
         Raises:
+            ConflictError: it is ``whole``, and the caller does not.
             EmbeddingSpaceMismatchError: the collection's vectors are of another encoder.
             QuotaExceededError: the tenant would hold more passages than it may.
         """
@@ -91,7 +96,11 @@ class PassageReception:
         if self._opening.room is not None and self._sent > self._opening.room:
             raise build_passage_quota_error(self._opening.room)
         collection_id = self._open().collection.id
-        self._refused |= self._find_irreplaceable(documents)
+        folders = {one["source"]: one.get("folder") for one in documents}
+        irreplaceable = find_irreplaceable(self._database, self._opening.principal, collection_id, folders)
+        if whole and irreplaceable:
+            raise ConflictError(_describe_refusal(min(irreplaceable)))
+        self._refused |= irreplaceable
         documents = [one for one in documents if one["source"] not in self._refused]
         refused = [(number, body["document"]) for number, body in lines if body.get("document") in self._refused]
         errors = [*errors, *((number, _describe_refusal(source)) for number, source in refused)]
@@ -103,14 +112,9 @@ class PassageReception:
                 writer, collection_id, self.job_id, received=len(lines) + len(errors), rejected=len(errors)
             )
 
-    def check_documents(self, documents: Sequence[Mapping[str, Any]]) -> None:
-        """Go on only if the caller can replace the documents.
-
-        Raises:
-            ConflictError: it does not see all of one.
-        """
-        for source in sorted(self._find_irreplaceable(documents)):
-            raise ConflictError(_describe_refusal(source))
+    def note_incomplete(self, source: str) -> None:
+        """Note that a passage of a document was rejected: it is kept without a hash, so that it is sent again."""
+        self._incomplete.add(source)
 
     def finish(self) -> UUID:
         """Release the job to the workers; the job to look at, which is the first one of a repeated key.
@@ -130,7 +134,7 @@ class PassageReception:
                 self._key,
                 self._digest.digest(),
                 self.job_id,
-                lambda writer: jobs.release(writer, collection_id, self.job_id),
+                self._release,
             )
         except IdempotencyConflictError:
             self.abort()
@@ -138,6 +142,12 @@ class PassageReception:
         if not first:
             self.abort()
         return job_id
+
+    def _release(self, writer: Writer) -> None:
+        collection_id = self._open().collection.id
+        if self._incomplete:
+            staged_documents.forget_digests(writer, collection_id, self.job_id, list(self._incomplete))
+        jobs.release(writer, collection_id, self.job_id)
 
     def abort(self) -> None:
         """Forget the job and every line staged so far."""
@@ -148,10 +158,6 @@ class PassageReception:
             if self._opened.created:
                 collections.delete_unused(writer, self._opened.collection.id)
         self._opened = None
-
-    def _find_irreplaceable(self, documents: Sequence[Mapping[str, Any]]) -> set[str]:
-        folders = {one["source"]: one.get("folder") for one in documents}
-        return find_irreplaceable(self._database, self._opening.principal, self._open().collection.id, folders)
 
     def _open(self) -> OpenedCollection:
         if self._opened is None:

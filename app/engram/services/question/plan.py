@@ -36,12 +36,13 @@ from engram.services.question.retriever import Retriever, Retrievers
 from engram.storage.corpus import lexical_index, reader_sets
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Database, Reader
+from engram.storage.question import passages_by_key
 from engram.storage.question.metadata_filter import compile_filter
 from engram.storage.question.query_focus import Focus, GraphLimits, Vector
 from engram.telemetry.stages import milliseconds, stage
 
-MOST_SEEN = 5_000
-"""Passages that a caller sees, up to which a collection with a vector index is searched exactly."""
+MOST_EXACT = 5_000
+"""Passages that a caller sees, or a filter leaves, up to which they are searched exactly, index or none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,7 +189,7 @@ class QueryPlanner:
         question_generation: int | None = None,
         like: QueryPlan | None = None,
     ) -> QueryPlan:
-        """Plan the query, and let a caller who sees few passages search these exactly.
+        """Plan the query, and have few passages that the caller sees or the filter leaves searched exactly.
 
         Args:
             profile: constants in place of those that the query names.
@@ -379,17 +380,24 @@ class QueryPlanner:
         return None if taught is None else own
 
     def _narrow(self, plan: QueryPlan) -> QueryPlan:
-        """Have a caller who sees few passages search these exactly: an index would find others, and drop them."""
-        if tenancy.get_visibility().readers is None or "passage" not in plan.collection.indexed:
+        """Have few passages searched exactly, those that the caller sees or the filter leaves.
+
+        An index would find others, and drop them. Row security keeps callers who do not see all from the index of
+        metadata, so their filters choose nothing.
+        """
+        focus, collection = plan.focus, plan.collection
+        sees_all = tenancy.get_visibility().readers is None
+        if "passage" not in collection.indexed or (sees_all and (focus.filter is None or focus.among is not None)):
             return plan
         with self.database.read() as reader:
-            visible_sets = reader_sets.list_visible(reader, plan.collection.id, MOST_SEEN)
-        if visible_sets is None:
+            if sees_all and focus.filter is not None:
+                few = passages_by_key.list_few_matching(reader, collection, focus.filter, MOST_EXACT)
+            else:
+                few = reader_sets.list_visible(reader, collection.id, MOST_EXACT)
+        if few is None:
             return plan
-        among = (
-            visible_sets if plan.focus.among is None else sorted(set(visible_sets).intersection(plan.focus.among))
-        )
-        return replace(plan, focus=replace(plan.focus, among=among))
+        among = few if focus.among is None else sorted(set(few).intersection(focus.among))
+        return replace(plan, focus=replace(focus, among=among))
 
     def _check_options(self, query: Query) -> None:
         """Refuse options that do not go together."""

@@ -54,6 +54,17 @@ def add(writer: Writer, collection_id: int, job: UUID, documents: Sequence[Mappi
     )
 
 
+def forget_digests(writer: Writer, collection_id: int, job: UUID, sources: Sequence[str]) -> None:
+    """Forget the hashes of documents that did not come whole, so that their importer sends them again."""
+    writer.execute(
+        """
+        UPDATE ingest_document SET description = jsonb_set(description, '{digest}', 'null')
+        WHERE collection_id = %(collection)s AND job_id = %(job)s AND source = ANY(%(sources)s::text[])
+        """,
+        {"collection": collection_id, "job": job, "sources": list(sources)},
+    )
+
+
 def list_all(reader: Reader, collection_id: int, job: UUID) -> list[StagedDocument]:
     """The documents that the job has not taken yet, in the order of their sources."""
     rows = reader.rows(

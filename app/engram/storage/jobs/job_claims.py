@@ -77,7 +77,7 @@ _RUNNING = """
     running AS MATERIALIZED (
         SELECT one.lane, c.tenant, count(*) AS jobs FROM job one JOIN collection c ON c.id = one.collection_id
         WHERE one.status = 'running' AND one.due_at > now() GROUP BY one.lane, c.tenant
-    ),
+    )
 """
 _OWNER = """
     JOIN collection owner ON owner.id = job.collection_id AND owner.move IS NULL AND NOT EXISTS (
@@ -88,6 +88,7 @@ _OWNER = """
     LEFT JOIN unnest(%(served_lanes)s::text[], %(served_tenants)s::text[], %(served_turns)s::bigint[])
         AS served(lane, tenant, turn) ON served.lane = job.lane AND served.tenant = owner.tenant
 """
+_TENANT_TURN = "coalesce(running.jobs, 0), coalesce(served.turn, 0),"
 _COLLECTIONS_PER_CLAIM = 8
 """Collections in one look for a job."""
 _CLAIMED = f"{JOB} AND job.claimant = %(claimant)s AND job.status = 'running'"
@@ -114,8 +115,7 @@ def claim(
     Args:
         writer: of this statement alone.
         collection_id: jobs of this collection only.
-        turns: what the worker has in hand, and whom it served before. Where data are distributed, only what it has
-            in hand counts.
+        turns: what the worker has in hand, and whom it served before.
     """
     if not writer.distributed:
         return _take(writer, claimant, lanes, lease_seconds, collection_id, turns)
@@ -131,8 +131,9 @@ def _list_at_turn(reader: Reader, claimant: UUID, lanes: Sequence[str], turns: T
     """Collections with a job that could be claimed, in their turn: several, as the first may be taken meanwhile."""
     rows = reader.rows(
         f"""
-        SELECT job.collection_id FROM job WHERE {_build_ready_condition("job.collection_id")}
-        ORDER BY {_turn("job.collection_id")} LIMIT %(limit)s
+        WITH {_RUNNING}
+        SELECT job.collection_id FROM job {_OWNER} WHERE {_build_ready_condition("job.collection_id")}
+        ORDER BY {_TENANT_TURN} {_turn("job.collection_id")} LIMIT %(limit)s
         """,
         {"claimant": claimant, "lanes": list(lanes), "limit": _COLLECTIONS_PER_CLAIM, **turns.parameters()},
     )
@@ -150,7 +151,7 @@ def _take(
 ) -> Job | None:
     """Take the next job, of one collection if it is given; ``own`` is an expression for its collection."""
     within = "(%(collection)s::bigint IS NULL OR job.collection_id = %(collection)s)"
-    running, owner, tenant_turn = _RUNNING, _OWNER, "coalesce(running.jobs, 0), coalesce(served.turn, 0),"
+    running, owner, tenant_turn = f"{_RUNNING},", _OWNER, _TENANT_TURN
     if own != "job.collection_id":
         within, running, owner, tenant_turn = f"job.collection_id = {own}", "", "", ""
     try:
@@ -185,23 +186,20 @@ def _take(
 
 def has_waiting_others(reader: Reader, job: Job) -> bool:
     """Whether a job of another collection waits in the lane of this one, and could begin."""
-    return bool(
-        reader.scalar(
-            """
-            SELECT EXISTS (
-                SELECT FROM job other
-                WHERE other.status = 'queued' AND other.lane = %(lane)s AND other.due_at <= now()
-                  AND other.collection_id <> %(collection)s
-                  AND NOT EXISTS (
-                      SELECT FROM job one
-                      WHERE one.collection_id = other.collection_id AND one.lane = other.lane
-                        AND one.status = 'running'
-                  )
-            )
-            """,
-            {"lane": job.lane, "collection": job.collection_id},
-        )
+    waiting = reader.row(
+        """
+        SELECT other.id FROM job other
+        WHERE other.status = 'queued' AND other.lane = %(lane)s AND other.due_at <= now()
+          AND other.collection_id <> %(own)s
+          AND NOT EXISTS (
+              SELECT FROM job one
+              WHERE one.collection_id = other.collection_id AND one.lane = other.lane AND one.status = 'running'
+          )
+        LIMIT 1
+        """,
+        {"lane": job.lane, "own": job.collection_id},
     )
+    return waiting is not None
 
 
 def keep(writer: Writer, job: Job, lease_seconds: float) -> bool | None:

@@ -18,7 +18,7 @@ class Jobs:
 
 @dataclass(frozen=True, slots=True)
 class Indexes:
-    """Vector indexes of a table: how many, how many of these are not valid, and bytes of all of them."""
+    """Vector indexes of a table: how many, how many of these are not valid nor being built, and bytes of all."""
 
     table: str
     count: int
@@ -66,10 +66,12 @@ def vector_indexes(reader: Reader) -> Sequence[Indexes]:
     """The HNSW indexes of each table that has some."""
     rows = reader.rows(
         """
-        SELECT t.relname::text AS name, count(*) AS count, count(*) FILTER (WHERE NOT x.indisvalid) AS invalid,
+        SELECT t.relname::text AS name, count(*) AS count,
+               count(*) FILTER (WHERE NOT x.indisvalid AND building.index_relid IS NULL) AS invalid,
                sum(pg_relation_size(i.oid))::bigint AS bytes
         FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid JOIN pg_am method ON method.oid = i.relam
         JOIN pg_class t ON t.oid = x.indrelid JOIN pg_namespace n ON n.oid = t.relnamespace
+        LEFT JOIN pg_stat_progress_create_index building ON building.index_relid = i.oid
         WHERE method.amname = 'hnsw' AND n.nspname = current_schema()
         GROUP BY t.relname ORDER BY t.relname
         """

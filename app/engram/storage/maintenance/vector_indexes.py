@@ -149,6 +149,17 @@ def leftovers(reader: Reader) -> list[str]:
     return [row.name for row in rows]
 
 
+def list_being_built(reader: Reader) -> set[str]:
+    """Names of indexes that somebody builds now, which are not valid meanwhile."""
+    rows = reader.rows(
+        """
+        SELECT index_relid::regclass::text AS name FROM pg_stat_progress_create_index
+        WHERE datname = current_database()
+        """
+    )
+    return {row.name for row in rows}
+
+
 def drop(administrator: Administrator, name: str) -> None:
     """Remove an index; one that is still being built is waited for, and lives on under another name."""
     administrator.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {name}")

@@ -37,10 +37,14 @@ _ZONED = """
 
 @dataclass(frozen=True, slots=True)
 class PassageCondition:
-    """SQL that is true or false, never unknown, of rows ``passage p``, and the values of its parameters."""
+    """SQL that is true or false, never unknown, of rows ``passage p``, and the values of its parameters.
+
+    ``indexed``: the index of metadata finds these rows.
+    """
 
     sql: str
     values: Mapping[str, Any]
+    indexed: bool
 
 
 def compile_filter(document: Mapping[str, Any] | None) -> PassageCondition | None:
@@ -56,7 +60,18 @@ def compile_filter(document: Mapping[str, Any] | None) -> PassageCondition | Non
 def compile_condition(condition: Condition) -> PassageCondition:
     """Compile a condition on metadata."""
     values: dict[str, Any] = {}
-    return PassageCondition(_compile(condition, values), values)
+    return PassageCondition(_compile(condition, values), values, _is_indexed(condition))
+
+
+def _is_indexed(condition: Condition) -> bool:
+    """Whether values that passages have to contain are enough to find them by."""
+    if isinstance(condition, Comparison):
+        return condition.comparator == "equal" and not isinstance(condition.value, datetime)
+    if isinstance(condition, Containment):
+        return True
+    if isinstance(condition, Negation):
+        return False
+    return (any if condition.join == "all" else all)(map(_is_indexed, condition.conditions))
 
 
 def _compile(condition: Condition, values: dict[str, Any]) -> str:

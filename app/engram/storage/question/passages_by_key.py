@@ -16,12 +16,14 @@ from engram.storage.database import Reader
 from engram.storage.half_vectors import halve
 from engram.storage.question.graph_hops import DAYS
 from engram.storage.question.metadata_filter import PassageCondition, compile_filter
-from engram.storage.question.nearest_neighbours import nearness
+from engram.storage.question.nearest_neighbours import build_index_condition, nearness
 from engram.storage.question.query_focus import Focus, GraphLimits, Vector
 from engram.storage.row_lookups import WANTED_IDS, join_by_index, join_once
 
 SEARCHES_AT_ONCE = 100
 """Searches that one statement makes: an exact one of 10,000 passages takes some milliseconds."""
+SAMPLED_PLACES, SAMPLED_THERE = 20, 20
+"""Places in a collection from which on passages are compared with a condition, and how many at each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +121,42 @@ def find_nearest_passages(
         statement = f"WITH nearest AS MATERIALIZED ({statement}) {build_query_with_given(focus, _IDS)}"
     rows = reader.rows(statement, focus.parameters(limit=limit, ids=integers(touched)))
     return {row.id: KeyMatch(row.similarity, row.title) for row in rows}
+
+
+def list_few_matching(
+    reader: Reader, collection: Collection, condition: PassageCondition, most: int
+) -> list[int] | None:
+    """Passages that meet a condition, in id order; None if they are, or seem to be, more than ``most``.
+
+    What they seem to be is estimated from ``SAMPLED_PLACES`` places, since to list many takes longer than a search.
+    """
+    values = {"collection": collection.id, "most": most + 1, **condition.values}
+    share = reader.scalar(
+        f"""
+        SELECT avg(looked.meets::int)::float8 FROM (
+            SELECT (SELECT id FROM passage WHERE collection_id = %(collection)s ORDER BY id LIMIT 1) AS first,
+                   (SELECT id FROM passage WHERE collection_id = %(collection)s ORDER BY id DESC LIMIT 1) AS last
+        ) AS held CROSS JOIN generate_series(0, {SAMPLED_PLACES - 1}) AS place CROSS JOIN LATERAL (
+            SELECT ({condition.sql}) AS meets FROM passage p WHERE p.collection_id = %(collection)s
+              AND p.id >= held.first + (held.last - held.first) * place / {SAMPLED_PLACES}
+            ORDER BY p.id LIMIT {SAMPLED_THERE}
+        ) AS looked
+        """,
+        values,
+    )
+    if (share or 0.0) * collection.passage_count > 2 * most:
+        return None
+    own = build_index_condition(collection.id, "p.") if condition.indexed else "p.collection_id = %(collection)s"
+    ids = reader.scalar(
+        f"""
+        SELECT array_send(array_agg(id ORDER BY id)) FROM (
+            SELECT p.id FROM passage p WHERE {own} AND ({condition.sql}) LIMIT %(most)s
+        ) AS few
+        """,
+        values,
+    )
+    few: list[int] = decode_column(ids, np.int64).tolist()
+    return few if len(few) <= most else None
 
 
 def build_nearest_query(focus: Focus, count: str = "%(limit)s") -> str:

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query
 
 from engram.api.body_reading import Route
-from engram.api.dependencies import App, Limit, PathScope, needs
+from engram.api.dependencies import App, Limit, PathScope, needs, part_page
 from engram.api.operations import operation
 from engram.api.schemas import Moment, Text
 from engram.core.auth.access_keys import JUDGE
@@ -32,12 +32,13 @@ def get_pulled_scores(
     limit: Limit = 100,
 ) -> PulledScoresOut:
     """List the scores that your pull of this name sent as ratings, and those that it revoked."""
-    scores = app.wing(FrontendServices).pulls.page(scope, source, since=since, after=after or "", limit=limit)
+    found = app.wing(FrontendServices).pulls.page(scope, source, since=since, after=after or "", limit=limit + 1)
+    scores, last = part_page(found, limit)
     return PulledScoresOut(
         collection=scope.collection.name,
         source=source,
         scores=[PulledScoreOut.model_validate(score) for score in scores],
-        next_after=scores[-1].score_id if len(scores) == limit else None,
+        next_after=last and last.score_id,
     )
 
 

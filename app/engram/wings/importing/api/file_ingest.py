@@ -132,9 +132,10 @@ def _stage_passages(
     reception.digest(json.dumps([file.source, file.kind, file.size, file.overlap]).encode())
     reception.digest(file.data)
     lines, errors = _check_passages(file, conversion)
-    reception.check_documents(described)
+    if errors:
+        reception.note_incomplete(file.source)
     for piece in pieces(lines):
-        reception.add(piece, errors, described)
+        reception.add(piece, errors, described, whole=True)
         errors, described = [], []
     return conversion
 

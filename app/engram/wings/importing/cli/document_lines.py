@@ -58,6 +58,7 @@ class DocumentLines:
         sources: of the documents that were written.
         failed: of the files that could not be read.
         passages: how many were written.
+        written_for: of each line, its document.
     """
 
     def __init__(
@@ -83,6 +84,7 @@ class DocumentLines:
         self.sources: set[str] = set()
         self.failed: set[str] = set()
         self.passages = 0
+        self.written_for: list[str] = []
 
     def write(self, file: "SourceFile") -> None:
         """Write a document and its passages, all or none; a file that cannot be read costs a line."""
@@ -110,17 +112,18 @@ class DocumentLines:
         claims = self._claims.get(file.name, {})
         described = conversion.describe(file.name, content.data, file.folder)
         digest = content.digest or str(described["digest"])
-        self._write_line(described | {"digest": seal_version(digest, claims)})
+        self._write_line(file.name, described | {"digest": seal_version(digest, claims)})
         readers = self._readers.find_for_writing(file)
         for passage in conversion.passages:
             line = passage.as_json(file.name)
-            self._write_line(line | {"metadata": {**claims, **passage.metadata}} | readers)
+            self._write_line(file.name, line | {"metadata": {**claims, **passage.metadata}} | readers)
 
     def write_missing(self, source: str, digest: str | None = None) -> None:
         """Write that there is no file of a document any more; ``digest`` is of the file that there was."""
-        self._write_line({"source": source, "missing": True, "digest": digest})
+        self._write_line(source, {"source": source, "missing": True, "digest": digest})
 
-    def _write_line(self, line: Mapping[str, object]) -> None:
+    def _write_line(self, document: str, line: Mapping[str, object]) -> None:
+        self.written_for.append(document)
         self._lines.write(json.dumps(line, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
 
 

@@ -113,7 +113,15 @@ def import_(
                     read.write_missing(name, digest)
                 lines.seek(0)
                 stream = cast(io.BufferedIOBase, lines)
-                job = ingest_stream(client, stream, "import", collection, quiet=as_json, encoder=encoder)
+                job = ingest_stream(
+                    client,
+                    stream,
+                    "import",
+                    collection,
+                    quiet=as_json,
+                    encoder=encoder,
+                    documents=read.written_for,
+                )
                 report = {}
                 if is_complete(job):
                     report = folders.settle(client, absent)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from engram.cli.http_client import Client, ClientError
-from engram.cli.ingest_commands import ingest_stream, is_complete
+from engram.cli.ingest_commands import ingest_stream, is_complete, list_rejected_lines
 from engram.cli.terminal import complain, say, say_json
 from engram.core.text.words import count_noun
 from engram.wings.importing.cli import mass_deletion
@@ -340,9 +340,20 @@ class SourceSync:
             documents.write_missing(source, digest)
         lines.seek(0)
         stream = cast(io.BufferedIOBase, lines)
-        job = ingest_stream(client, stream, "sync", self.collection, quiet=self.quiet, encoder=self.encoder)
+        job = ingest_stream(
+            client,
+            stream,
+            "sync",
+            self.collection,
+            quiet=self.quiet,
+            encoder=self.encoder,
+            documents=documents.written_for,
+        )
         report.jobs.append(job)
-        report.uploaded = sorted(documents.sources - {move["source"] for move in report.moved})
+        rejected = list_rejected_lines(client, self.collection, job)
+        report.failed = sorted({*report.failed, *(documents.written_for[line - 1] for line in rejected)})
+        moved = {move["source"] for move in report.moved}
+        report.uploaded = sorted(documents.sources - moved - {*report.failed})
         report.is_good &= is_complete(job)
 
     def _complain_unseen(self, client: Client, still_missing: Collection[str]) -> None:

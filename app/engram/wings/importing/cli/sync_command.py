@@ -91,10 +91,10 @@ def sync(
     """Bring documents in step with a folder or an address: read what changed, move, and delete what is gone.
 
     Files of a folder are known by their hashes, those of an address by ETag, or by size and time. A moved file is
-    not embedded again, and what was learned follows. Deletions come last, and only if everything else succeeded.
-    Many at once are confirmed at a terminal or by --allow-mass-deletion, else nothing is deleted and the exit code
-    is 1. You can stop at any moment: the next run goes on. A file that cannot be read costs a line and exit code 1;
-    its earlier document stays.
+    not embedded again, and what was learned follows. Deletions come last, and only if all files could be opened
+    and the job succeeded. Many at once are confirmed at a terminal or by --allow-mass-deletion, else nothing is
+    deleted and the exit code is 1. You can stop at any moment: the next run goes on. A file that cannot be read
+    costs a line and exit code 1; its earlier document stays.
     """
     check_sizes(size, overlap)
     seconds = None if every is None else _parse_interval(every)

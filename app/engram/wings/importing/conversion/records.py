@@ -22,6 +22,8 @@ METADATA_VALUES = 200
 """Of a record with more values only these become metadata: ``POST /passages`` refuses large ones."""
 METADATA_BYTES = 32 * 1024
 TITLE_CHARACTERS = 500
+ID_CHARACTERS = 512
+"""``POST /passages`` refuses longer ids."""
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?", re.ASCII)
 _MOST_DIGITS = 15
 """Characters of a number that a float holds exactly."""
@@ -59,8 +61,8 @@ def passages(
     A column called as in ``TEXTS`` is the text, as in ``TITLES`` the title, as in ``IDS`` the id, and all others
     are metadata. Below the text stands one sentence that names each other column with its value, the id too, so
     that all of them can be found. If no column is the text, this sentence is the text, and the first value is the
-    title. Of two records with one id, the second id ends with its place. A title of more than
-    ``TITLE_CHARACTERS`` is cut, and stands whole below the text.
+    title. Of two records with one id, the second id ends with its place; for an id of more than ``ID_CHARACTERS``
+    its place stands. A title of more than ``TITLE_CHARACTERS`` is cut, and stands whole below the text.
 
     Args:
         used_ids: ids of other tables of the same file; the ids of these records are added.
@@ -68,6 +70,7 @@ def passages(
     used_ids = set() if used_ids is None else used_ids
     made: list[ImportedPassage] = []
     repeated: list[int] = []
+    overlong: list[int] = []
     encoded = 0
     for record in records:
         row: dict[str, str] = {}
@@ -79,6 +82,9 @@ def passages(
             next((by_name[n] for n in names if n in by_name), None) for names in (IDS, TITLES, TEXTS)
         )
         key = _key(source, sheet, row[identifier] if identifier else str(record.place))
+        if len(key) > ID_CHARACTERS:
+            overlong.append(record.place)
+            key = _key(source, sheet, str(record.place))
         if key in used_ids:
             repeated.append(record.place)
         while key in used_ids:
@@ -105,7 +111,12 @@ def passages(
                 metadata={"source": source, "format": kind, **place, **_limit_metadata(other_fields)},
             )
         )
-    return Conversion(tuple(made), (*_note_repeated(source, sheet, repeated), *note_encoded(source, encoded)))
+    notes = (
+        *_note_ids(source, sheet, repeated, "repeats an id, so its passage is named by its row too"),
+        *_note_ids(source, sheet, overlong, "has too long an id, so its passage is named by its row"),
+        *note_encoded(source, encoded),
+    )
+    return Conversion(tuple(made), notes)
 
 
 def _key(source: str, sheet: str | None, number: str) -> str:
@@ -130,11 +141,9 @@ def _write_fields(values: Mapping[str, str], nameless: Sequence[str]) -> list[st
     return [*([line] if line else []), *long]
 
 
-def _note_repeated(source: str, sheet: str | None, places: Sequence[int]) -> tuple[str, ...]:
-    if not places:
-        return ()
+def _note_ids(source: str, sheet: str | None, places: Sequence[int], what: str) -> tuple[str, ...]:
     where = "" if sheet is None else f" of sheet {sheet}"
-    return (f"{source}: row {list_some(places)}{where} repeats an id, so its passage is named by its row too",)
+    return (f"{source}: row {list_some(places)}{where} {what}",) if places else ()
 
 
 class WrittenFloat(float):

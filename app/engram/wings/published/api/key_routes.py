@@ -5,7 +5,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from engram.api.dependencies import App, Limit, PathScope, QueryScope, needs
+from engram.api.dependencies import App, Limit, PathScope, QueryScope, needs, part_page
 from engram.api.operations import operation
 from engram.api.path_converters import ExternalIdPath, PassageRoute, path_text
 from engram.api.schemas import MAX_ID
@@ -66,11 +66,12 @@ def get_generations(
     limit: Limit = 100,
 ) -> GenerationsOut:
     """List the collection's key generations, the latest first, including those rolled back."""
-    generations = published_of(app).evolve.generations(scope, before, limit)
+    found = published_of(app).evolve.generations(scope, before, limit + 1)
+    generations, last = part_page(found, limit)
     return GenerationsOut(
         collection=scope.collection.name,
         generations=[GenerationOut.model_validate(generation) for generation in generations],
-        next_before=generations[-1].number if len(generations) == limit else None,
+        next_before=last and last.number,
     )
 
 

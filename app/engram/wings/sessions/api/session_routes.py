@@ -19,6 +19,7 @@ from engram.api.dependencies import (
     RequiredKey,
     ResourceAccess,
     needs,
+    part_page,
 )
 from engram.api.operations import operation
 from engram.api.schemas import OnBehalfOfQuery
@@ -111,11 +112,12 @@ def get_sessions(
 ) -> SessionsOut:
     """List the collection's sessions, the latest first: your own, or with scope `audit` everybody's."""
     with scope.act_as(on_behalf_of) as acted:
-        sessions_page = sessions_of(app).sessions.page(acted, status, before, limit)
+        found = sessions_of(app).sessions.page(acted, status, before, limit + 1)
+    sessions_page, last = part_page(found, limit)
     return SessionsOut(
         collection=scope.collection.name,
         sessions=[ListedSessionOut.from_service(one) for one in sessions_page],
-        next_before=sessions_page[-1].id if len(sessions_page) == limit else None,
+        next_before=last and last.id,
     )
 
 

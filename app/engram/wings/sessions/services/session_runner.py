@@ -6,6 +6,7 @@ job.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -25,8 +26,6 @@ from engram.services.question.query import Fallback
 from engram.storage.corpus import collections
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Database, Writer
-from engram.storage.erasure import erased_log
-from engram.storage.erasure.erased_log import Selection
 from engram.storage.jobs import jobs
 from engram.storage.jobs.jobs import Job
 from engram.wings.sessions.core.session import (
@@ -48,7 +47,7 @@ from engram.wings.sessions.services.session_state import (
     read_readers,
 )
 from engram.wings.sessions.services.session_tools import StepTools
-from engram.wings.sessions.storage import sessions
+from engram.wings.sessions.storage import asked_queries, sessions
 from engram.wings.sessions.storage.sessions import EvidenceRow, RoundUpdate
 
 log = structlog.get_logger(__name__)
@@ -91,6 +90,7 @@ class SessionRunner:
         """Do rounds until the session ends, or the one that was asked for."""
         caller_round = read_caller_round(work.job.payload)
         session = UUID(work.job.payload["session"])
+        self._forget_asked(work.job)
         with self._database.read() as reader:
             collection = collections.load_by_id(reader, work.job.collection_id)
         while not work.should_stop():
@@ -110,6 +110,7 @@ class SessionRunner:
         stored = jobs.find(writer, job.collection_id, job.id)
         status = "cancelled" if stored is not None and stored.status == "cancelled" else "failed"
         sessions.end(writer, job.collection_id, UUID(job.payload["session"]), status)
+        asked_queries.delete(writer, job)
 
     def _load(self, collection: Collection, session: UUID) -> SessionState | None:
         """The session as its asker may see it."""
@@ -120,7 +121,9 @@ class SessionRunner:
         return None if rows is None else rows.to_state(collection.id)
 
     def _step(self, work: Work, scope: Scope, state: SessionState, caller_round: CallerRound | None) -> None:
-        tools = StepTools(self._database, self._question, self._language, self._llm, scope, state)
+        tools = StepTools(
+            self._database, self._question, self._language, self._llm, scope, state, partial(self._note_query, work)
+        )
         with tenancy.restrict_to(scope.principal.tenant, scope.principal.readers):
             step = self._plan_step(scope, state, tools, caller_round)
         cost = tools.meter.cost + Cost(rounds=int(step.action is not None))
@@ -129,8 +132,9 @@ class SessionRunner:
             with self._database.write() as writer:
                 work.advance(writer, created=cost.rounds)
                 _write(writer, state, written, tools.meter.sentences)
+                asked_queries.keep(writer, work.job)
         except _OvertakenError:
-            self._forget(state.collection_id, tools.asked)
+            self._forget_asked(work.job)
             return
         log.info(
             "session round",
@@ -142,11 +146,15 @@ class SessionRunner:
             stop_reason=step.stop,
         )
 
-    def _forget(self, collection_id: int, queries: Sequence[UUID]) -> None:
-        """Delete the queries of a step that is not kept: whoever asked may have been erased meanwhile."""
+    def _note_query(self, work: Work, query: UUID) -> None:
+        with self._database.write_once() as writer:
+            if not asked_queries.note(writer, work.job, query):
+                work.hear(None)
+
+    def _forget_asked(self, job: Job) -> None:
+        """Delete the queries of a step that is not kept, or whose worker was lost."""
         with self._database.write() as writer:
-            chosen = Selection("query", queries=tuple(queries))
-            erased_log.delete_episodes(writer, collection_id, chosen, len(queries))
+            asked_queries.delete(writer, job)
 
     def _plan_step(
         self, scope: Scope, state: SessionState, tools: StepTools, caller_round: CallerRound | None

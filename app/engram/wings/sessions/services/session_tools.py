@@ -16,7 +16,7 @@ from engram.providers.llm import Llm, Usage
 from engram.services.auth.scope import Scope
 from engram.services.question.answer import Answer
 from engram.services.question.pipeline import QuestionPipeline
-from engram.services.question.query import Query, SessionPart
+from engram.services.question.query import Query, SessionPart, create_query_id
 from engram.storage.corpus import lexical_index, passages
 from engram.storage.corpus.passages import StoredSentence
 from engram.storage.database import Database
@@ -176,7 +176,6 @@ class StepTools:
         llm: metered; None where none is configured or the budget has none.
         language: finds names.
         meter: what the step costs.
-        asked: queries of the step, which are stored.
     """
 
     def __init__(
@@ -187,14 +186,20 @@ class StepTools:
         llm: Llm | None,
         scope: Scope,
         state: SessionState,
+        note_query: Callable[[UUID], object],
     ) -> None:
+        """Tools of one step.
+
+        Args:
+            note_query: told the id of each query before it is stored.
+        """
         self._database = database
         self._question = question
         self._state = state
+        self._note_query = note_query
         self.scope = scope
         self.language = language
         self.meter = StepMeter(state.budget, state.cost, state.read)
-        self.asked: list[UUID] = []
         afford = state.budget.llm_calls > 0 and state.budget.tokens > 0
         self.llm = llm.attach_meter(self.meter) if llm is not None and afford else None
 
@@ -218,8 +223,10 @@ class StepTools:
         """
         self.meter.room()
         most = top_k or self._state.request.top_k
-        answer = self._question.serve(self._query(text, most if binds is None else max(most, DEPTH), pool))
-        self.asked.append(answer.query_id)
+        query_id = create_query_id()
+        self._note_query(query_id)
+        query = self._query(text, most if binds is None else max(most, DEPTH), pool)
+        answer = self._question.serve(replace(query, id=query_id))
         passages_shown = self._list_found_passages(answer)
         if binds is not None:
             passages_shown = [replace(passage, binds=binds(passage)) for passage in passages_shown]

@@ -28,7 +28,7 @@ def get_tuning(
 
     No text of questions or passages is among it.
     """
-    return TuningOut.from_service(tuning_of(app).tuning.load_standing(scope, before, limit), limit)
+    return TuningOut.from_service(tuning_of(app).tuning.load_standing(scope, before, limit + 1), limit)
 
 
 @router.post(
@@ -62,4 +62,4 @@ def put_tuning(scope: PathScope, body: TuningIn, app: App) -> TuningOut:
     service = tuning_of(app).tuning
     service.change(scope, is_on=body.enabled, withdrawn=body.withdraw, serving=body.serving)
     app.auth.reads.note_write(scope.collection.id)
-    return TuningOut.from_service(service.load_standing(scope), 20)
+    return TuningOut.from_service(service.load_standing(scope, limit=21), 20)

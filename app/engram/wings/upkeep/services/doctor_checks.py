@@ -310,7 +310,9 @@ class DoctorService:
             left, built = vector_indexes.leftovers(reader), vector_indexes.indexes(reader)
             searched_rows = vector_indexes.count_searched_rows(reader)
             poor = poor_indexes.list_poor_indexes(reader, LEAST_RECALL)
-        invalid = [index.name for index in built if not index.valid]
+            building = vector_indexes.list_being_built(reader)
+        left = [name for name in left if name not in building]
+        invalid = [index.name for index in built if not index.valid and index.name not in building]
         have = {(index.collection_id, index.table) for index in built}
         large = [row for row in searched_rows if row.rows > EXACT_SEARCH_LIMIT]
         lacking = [row for row in large if (row.collection_id, row.table) not in have]
@@ -321,7 +323,8 @@ class DoctorService:
         if problems:
             yield CheckResult("indexes", "wrong" if invalid else "warning", "; ".join(problems), "engram maintain")
         else:
-            yield CheckResult("indexes", "ok", f"{len(built)} vector indexes, all valid")
+            found = f"{len(built)} vector indexes, all valid" + f" but {len(building)} being built" * bool(building)
+            yield CheckResult("indexes", "ok", found)
 
     def _statistics(self) -> Iterator[CheckResult]:
         with self._database.read() as reader:

@@ -129,16 +129,17 @@ class ExplanationService:
                 raise NotFoundError(f"There is no sentence {sentence} in collection {target.name!r}.")
             standing = standing_memories.load_standing(reader, target.id, [sentence])
             supports, support_count = sentence_history.supports(reader, target.id, sentence, SUPPORTS)
-            rows = sentence_history.moves(reader, target.id, sentence, after, limit)
+            rows = sentence_history.moves(reader, target.id, sentence, after, limit + 1)
         events = [_event(list(group)) for _, group in groupby(rows, key=lambda row: row.sequence)]
+        page = events[:limit]
         return SentenceView(
             sentence=sentence_row,
             collection=target.name,
             channels=[_channel(state, towards) for state in standing],
             supports=supports,
             support_count=support_count,
-            events=events,
-            next_after=events[-1].sequence if len(events) == limit else None,
+            events=page,
+            next_after=page[-1].sequence if len(events) > limit else None,
         )
 
     def direction(self, scope: Scope, question: str) -> Vector:
