@@ -83,6 +83,14 @@ def test_documents_whose_readers_are_set_are_named_before_one_that_fails(
     assert named == [OLD]
 
 
+def test_readers_of_all_documents_below_a_folder_are_set(cli: Cli, ingest: Ingest, collection: str) -> None:
+    sources = ("pay/a.md", "pay/b.md", "pays.md")
+    ingest(*({"id": f"{source}#1", "document": source, "text": f"{source} is here."} for source in sources))
+    done = cli("document", "readers", "group:hr", "pay/", "-c", collection)
+    assert done.stdout.splitlines() == [f"{one}: 1 passage changed to be read by group:hr" for one in sources[:2]]
+    assert "below 'food/'" in cli.fails("document", "readers", "group:hr", "food/", "-c", collection)
+
+
 def test_what_is_no_reader_is_refused(cli: Cli, fees: str) -> None:
     done = cli("document", "readers", "group:hr; user:ana", OLD, "-c", fees)
     assert (done.returncode, "commas" in done.stderr) == (2, True)

@@ -136,6 +136,21 @@ def test_a_transposition_is_one_change(one: str, other: str, changes: int) -> No
     assert measure_distance(one, other) == measure_distance(other, one) == changes
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant", "other"),
+    [
+        ("maks", "mask", "make"),  # exchanged, or another letter
+        ("takign", "taking", "talking"),
+        ("chaer", "chaser", "cheer"),  # left out, or another letter
+        ("visti", "visit", "vista"),
+    ],
+)
+def test_letters_left_out_or_exchanged_are_likelier_than_wrong_ones(typed: str, meant: str, other: str) -> None:
+    texts = f"Wear a {meant} near the river.", *(f"Use the {other} near the river." for _ in range(3))
+    corrected, corrections = correct(f"Which {typed} near the river?", "en", *texts)
+    assert (corrected, corrections) == (f"Which {meant} near the river?", [(typed, meant)])
+
+
 def test_a_short_word_is_corrected_beside_another_one_of_the_question() -> None:
     assert correct("lios on the Vistula", "en", RIVER) == ("lies on the Vistula", [("lios", "lies")])
 

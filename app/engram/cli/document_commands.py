@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from engram.cli.command_groups import document_group
-from engram.cli.http_client import Client, build_path
+from engram.cli.http_client import Client, ClientError, build_path
 from engram.cli.service_commands import service_command
 from engram.cli.terminal import (
     CollectionOption,
@@ -77,7 +77,10 @@ def set_version(
 @document_group.command("readers")
 def set_readers(
     readers: Annotated[str, typer.Argument(help="Who may read them: user:ana,group:hr, everyone or nobody.")],
-    sources: Annotated[list[str], typer.Argument(metavar="SOURCE...", help="The documents' sources.")],
+    sources: Annotated[
+        list[str],
+        typer.Argument(metavar="SOURCE...", help="The documents' sources; one that ends in / is all below it."),
+    ],
     collection: CollectionOption = "default",
     url: UrlOption = None,
     as_json: JsonOption = False,
@@ -91,7 +94,7 @@ def set_readers(
     done: list[Any] = []
     try:
         with open_client(url) as client:
-            for source in sources:
+            for source in (found for named in sources for found in _find_sources(client, collection, named)):
                 where, body = {"collection": collection}, {"readers": names}
                 done.append(client.send("PATCH", build_path("documents", source), params=where, json=body))
                 if not as_json:
@@ -100,6 +103,25 @@ def set_readers(
     finally:
         if as_json:
             say_json(done)
+
+
+def _find_sources(client: Client, collection: str, named: str) -> Iterator[str]:
+    """Find the documents below a source that ends in /, or the one that is named.
+
+    Raises:
+        ClientError: no document is below it.
+    """
+    if not named.endswith("/"):
+        yield named
+        return
+    where: dict[str, Any] = {"collection": collection, "prefix": named, "limit": 1_000, "after": None}
+    is_first = True
+    while is_first or where["after"] is not None:
+        page = client.send("GET", "/documents", params=where)
+        if is_first and not page["documents"]:
+            raise ClientError(f"No document of collection {collection!r} is below {named!r}.")
+        yield from (one["source"] for one in page["documents"])
+        where["after"], is_first = page["next_after"], False
 
 
 @document_group.command("delete")

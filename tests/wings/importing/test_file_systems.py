@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, Protocol
 from uuid import uuid4
 
 import asyncssh
@@ -205,12 +206,20 @@ def change(store: Store) -> tuple[list[str], list[str], list[str]]:
     return changed, renamed, deleted
 
 
-def kill_runs(cli: Cli, *command: str, output: Path, seed: int) -> None:
-    """Run a command again and again, and kill it each time at a random moment."""
+class Running(Protocol):
+    """A process that can be killed."""
+
+    def kill(self) -> None: ...
+
+    def wait(self, timeout: float | None = None) -> int: ...
+
+
+def kill_runs(begin: Callable[[IO[bytes]], Running], output: Path, seed: int) -> None:
+    """Begin a run again and again, and kill it each time at a random moment."""
     moments = random.Random(seed)
     with output.open("wb") as stream:
         for _ in range(KILLS):
-            running = cli.begin(*command, output=stream)
+            running = begin(stream)
             time.sleep(moments.uniform(0, SLOWEST_KILL_SECONDS))
             running.kill()
             running.wait(10)
@@ -266,7 +275,8 @@ def test_a_killed_run_is_completed_by_the_next(
     with pytest.MonkeyPatch.context() as patched:
         for key, value in store.environment.items():
             patched.setenv(key, value)
-        kill_runs(cli, "sync", store.address, "-c", collection, output=tmp_path / "killed", seed=5)
+        run = partial(cli.begin, "sync", store.address, "-c", collection)
+        kill_runs(lambda output: run(output=output), tmp_path / "killed", seed=5)
     wait_for_jobs(application, collection)
     sync(cli, store, collection)
     sync(cli, store, f"{collection}-fresh")

@@ -33,12 +33,21 @@ from tests.api.conftest import Variant
 from tests.conftest import Ingest
 from tests.support import state
 from tests.support.live_server import LiveServer
-from tests.support.processes import eventually
 from tests.support.s3_server import open_bucket
 from tests.support.strict_client import TestClient
+from tests.wings.importing.test_file_systems import (
+    CHANGED,
+    DELETED,
+    FILES,
+    RENAMED,
+    assert_equal,
+    kill_runs,
+    name,
+    text,
+)
 from tests.wings.importing.test_learning_follows import assert_sound, passages, taught, teach
 
-FILES = {
+HANDBOOK = {
     "travel/trains.md": "# Trains\n\nTake the train to Basel.\n",
     "food.txt": "Lunch is at noon.\n",
     "pay.md": "# Pay\n\nPay day is the first. Bonuses come in May.\n",
@@ -67,15 +76,15 @@ def client(service: str) -> Iterator[OikbClient]:
 def folder(tmp_path: Path) -> Path:
     """A folder of three files, one in a directory."""
     folder = tmp_path / "handbook"
-    write(folder, FILES)
+    write(folder, HANDBOOK)
     return folder
 
 
 def write(folder: Path, files: Mapping[str, str]) -> None:
-    for name, text in files.items():
-        path = folder / name
+    for relative, content in files.items():
+        path = folder / relative
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+        path.write_text(content)
 
 
 Keyed = Callable[[dict[str, list[str]]], OikbClient]
@@ -130,7 +139,10 @@ def test_a_folder_is_followed(application: Application, client: OikbClient, fold
     assert counts(sync(application, client, folder, collection)) == (3, 0, 0, 0)
     assert sources(application, collection) == ["oikb/food.txt", "oikb/pay.md", "oikb/travel/trains.md"]
     teach(application, collection, "Take the train to Basel.", "Pay day is the first.")
-    write(folder, {"pay.md": FILES["pay.md"].replace("May", "June"), "rail/trains.md": FILES["travel/trains.md"]})
+    write(
+        folder,
+        {"pay.md": HANDBOOK["pay.md"].replace("May", "June"), "rail/trains.md": HANDBOOK["travel/trains.md"]},
+    )
     (folder / "travel" / "trains.md").unlink()
     (folder / "food.txt").unlink()
     assert counts(sync(application, client, folder, collection)) == (0, 1, 2, 0)  # a move is shown as a deletion
@@ -311,32 +323,58 @@ def test_two_runs_at_once_bring_everything_once(
     assert_sound(application, collection)
 
 
-def test_a_killed_run_is_made_up_for_by_the_next(
-    application: Application, client: OikbClient, service: str, tmp_path: Path, collection: str
+@pytest.fixture
+def towns(tmp_path: Path) -> Path:
+    """A folder of as many files as the tests of file systems have."""
+    folder = tmp_path / "towns"
+    write(folder, {name(number): text(number) for number in range(FILES)})
+    return folder
+
+
+def change(folder: Path) -> None:
+    """Change, move and delete files."""
+    write(folder, {name(number): text(number, 9) for number in range(CHANGED)})
+    (folder / "moved").mkdir()
+    for number in range(CHANGED, CHANGED + RENAMED):
+        (folder / name(number)).rename(folder / "moved" / f"town{number}.txt")
+    for number in range(FILES - DELETED, FILES):
+        (folder / name(number)).unlink()
+
+
+def test_only_what_changed_is_uploaded_and_learning_follows(
+    application: Application, client: OikbClient, towns: Path, collection: str
 ) -> None:
-    folder = tmp_path / "handbook"
-    write(folder, {f"{n}/page.md": f"# Page {n}\n\nPage {n} is read.\n" for n in range(8)})
-    sync(application, client, folder, collection)
-    teach(application, collection, "Page 7 is read.")
-    write(folder, {f"{n}/page.md": f"# Page {n}\n\nPage {n} is changed.\n" for n in range(4)})
-    (folder / "7").rename(folder / "moved")
-    (folder / "6" / "page.md").unlink()
-    command = [sys.executable, "-c", "from oikb.cli import cli; cli()", "sync", str(folder), "--kb-id", collection]
-    environment = os.environ | {"OPEN_WEBUI_URL": service, "OPEN_WEBUI_API_KEY": "none", "NO_PROXY": "*"}
-    with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as killed:
-        eventually(lambda: _count_open_jobs(application, collection) or killed.poll() is not None)
-        killed.kill()
-    run_jobs(application)
-    assert sync(application, client, folder, collection).errors == []
-    expected = f"{collection}-fresh"
-    sync(application, client, folder, expected)
-    assert texts(application, collection) == texts(application, expected)
-    assert taught(application, collection) == ["Page 7 is read."]
+    assert counts(sync(application, client, towns, collection)) == (FILES, 0, 0, 0)
+    held = [f"Its bridge number {number} is old." for number in range(CHANGED + RENAMED)]
+    teach(application, collection, *held)
+    change(towns)
+    rest = FILES - CHANGED - RENAMED - DELETED
+    assert counts(sync(application, client, towns, collection)) == (0, CHANGED, RENAMED + DELETED, rest)
+    assert taught(application, collection) == sorted(held)
+    assert len(passages(application, collection)) == FILES - DELETED
     assert_sound(application, collection)
+    assert counts(sync(application, client, towns, collection)) == (0, 0, 0, FILES - DELETED)
 
 
-def _count_open_jobs(application: Application, collection: str) -> int:
-    return sum(row["status"] in ("queued", "running") for row in state.rows(application, collection, "job"))
+def test_a_killed_run_is_completed_by_the_next(
+    application: Application, client: OikbClient, service: str, towns: Path, collection: str, tmp_path: Path
+) -> None:
+    sync(application, client, towns, collection)
+    held = f"Its bridge number {CHANGED} is old."
+    teach(application, collection, held)
+    change(towns)
+    command = [sys.executable, "-c", "from oikb.cli import cli; cli()", "sync", str(towns), "--kb-id", collection]
+    environment = os.environ | {"OPEN_WEBUI_URL": service, "OPEN_WEBUI_API_KEY": "none", "NO_PROXY": "*"}
+    kill_runs(
+        lambda output: subprocess.Popen(command, env=environment, stdout=output, stderr=output),
+        tmp_path / "killed",
+        seed=3,
+    )
+    run_jobs(application)
+    assert sync(application, client, towns, collection).errors == []
+    sync(application, client, towns, f"{collection}-fresh")
+    assert_equal(application, collection, f"{collection}-fresh")
+    assert taught(application, collection) == [held]
 
 
 def test_it_takes_the_scope_ingest(
@@ -410,15 +448,15 @@ def test_a_directory_is_named_before_files_are_put_there(
 def bucket() -> Iterator[Any]:
     """A bucket of S3 with three objects."""
     with open_bucket() as opened:
-        for name, text in FILES.items():
-            opened.bucket.put_object(Key=f"docs/{name}", Body=text.encode())
+        for path, content in HANDBOOK.items():
+            opened.bucket.put_object(Key=f"docs/{path}", Body=content.encode())
         yield opened.bucket
 
 
 def test_s3(application: Application, client: OikbClient, collection: str, bucket: Any) -> None:
     assert counts(sync(application, client, S3Connector(bucket.name, "docs"), collection)) == (3, 0, 0, 0)
     teach(application, collection, "Take the train to Basel.")
-    bucket.put_object(Key="docs/rail/trains.md", Body=FILES["travel/trains.md"].encode())
+    bucket.put_object(Key="docs/rail/trains.md", Body=HANDBOOK["travel/trains.md"].encode())
     bucket.Object("docs/travel/trains.md").delete()
     bucket.put_object(Key="docs/food.txt", Body=b"Lunch is at one.\n")
     assert counts(sync(application, client, S3Connector(bucket.name, "docs"), collection)) == (0, 1, 1, 1)
@@ -465,8 +503,8 @@ def test_github(application: Application, client: OikbClient, collection: str) -
         return connector
 
     code = {"main.py": "print()\n"}  # no document
-    assert counts(sync(application, client, connect(FILES | code), collection)) == (3, 0, 0, 0)
-    after = {"travel/trains.md": FILES["travel/trains.md"], "pay.md": "# Pay\n\nPay day is the second.\n"}
+    assert counts(sync(application, client, connect(HANDBOOK | code), collection)) == (3, 0, 0, 0)
+    after = {"travel/trains.md": HANDBOOK["travel/trains.md"], "pay.md": "# Pay\n\nPay day is the second.\n"}
     assert counts(sync(application, client, connect(after | code), collection)) == (0, 1, 1, 1)
     assert sources(application, collection) == ["oikb/pay.md", "oikb/travel/trains.md"]
     server.shutdown()

@@ -8,6 +8,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -197,7 +198,8 @@ def test_a_killed_run_is_completed_by_the_next(
     paths = fill(site)
     sync(cli, site, collection)
     change(site, paths)
-    kill_runs(quick(cli), *command(site, collection), output=tmp_path / "killed", seed=7)
+    run = partial(quick(cli).begin, *command(site, collection))
+    kill_runs(lambda output: run(output=output), tmp_path / "killed", seed=7)
     wait_for_jobs(application, collection)
     for _ in range(2):
         sync(cli, site, collection)

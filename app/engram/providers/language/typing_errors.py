@@ -278,7 +278,9 @@ def _find_meant(
         context,
         variants.__getitem__,
         lambda term, written: written in variants[term] or (is_long and _is_form(written, variants[term])),
-        short=folded if is_short else None,
+        folded,
+        _count_letters(folded, readings),
+        is_short=is_short,
     )
     if meant is None:
         meant = _find_longer(folded, readings, own)
@@ -330,7 +332,13 @@ def _find_farther(
     }
     counts = own.count_passages(near) if near else {}
     return _choose_word(
-        counts, own, context, lambda _: [folded], lambda _, written: _is_two_changes_away(folded, written)
+        counts,
+        own,
+        context,
+        lambda _: [folded],
+        lambda _, written: _is_two_changes_away(folded, written),
+        folded,
+        _count_letters(folded, readings),
     )
 
 
@@ -340,8 +348,10 @@ def _choose_word(
     context: Mapping[str, float],
     list_alike: Callable[[str], Collection[str]],
     is_near: Callable[[str, str], bool],
+    typed: str,
+    letters: int,
     *,
-    short: str | None = None,
+    is_short: bool = False,
 ) -> str | None:
     """Choose a word that texts write near the typed one: of the term beside most rare words of the question.
 
@@ -351,12 +361,14 @@ def _choose_word(
         counts: term -> passages that have it; of equals the more frequent term is meant.
         list_alike: spellings near which texts may write a term.
         is_near: whether a text writes a term, the first, near the typed word.
-        short: the typed word, if what is meant has to stand beside another one; not where two of its letters are
-            just exchanged, since few words are that near.
+        letters: that a wrong or needless letter may be. Each word that such a change gives is so much less likely
+            than one with letters left out or exchanged (Kernighan, Church and Gale 1990).
+        is_short: whether what is meant has to stand beside another word; not where two letters are just exchanged,
+            since few words are that near.
     """
     frequent = sorted(counts, key=lambda term: (-counts[term], term))[:MOST_TERMS]
     texts = own.sample_texts(frequent) if frequent else {}
-    candidates: list[tuple[bool, float, int, str]] = []
+    candidates: list[tuple[bool, float, float, str]] = []
     for term in frequent:
         written: Counter[str] = Counter()
         shared = 0.0
@@ -370,9 +382,15 @@ def _choose_word(
         if not written:
             continue
         usual = max(written, key=lambda word: (_fold(word) in spellings, written[word], word))
-        if shared or short is None or sorted(_fold(usual)) == sorted(short):
-            candidates.append((_fold(usual) in spellings, shared, counts[term], usual))
+        if shared or not is_short or sorted(_fold(usual)) == sorted(typed):
+            likely = 1 if _has_all_letters(typed, _fold(usual)) else 1 / letters
+            candidates.append((_fold(usual) in spellings, likely * shared, likely * counts[term], usual))
     return max(candidates)[-1] if candidates else None
+
+
+def _has_all_letters(typed: str, meant: str) -> bool:
+    """Whether a typed word has no letter that the word which was meant lacks: some were left out or exchanged."""
+    return not Counter(fold_accents(typed)) - Counter(fold_accents(meant))
 
 
 def _list_similar(text: str, spellings: Collection[str]) -> list[str]:
@@ -428,7 +446,7 @@ def _list_variants(word: str, readings: Collection[str]) -> dict[str, set[str]]:
     """Map each term that may have been meant to the spellings that give it."""
     variants: dict[str, set[str]] = {}
     for language in readings:
-        alphabet = _find_alphabet(language, frozenset(ord(letter) // ROW for letter in word))
+        alphabet = _find_alphabet(language, _find_rows(word))
         # An alphabet lists its letters by code point: what a long word in a large one loses is rare.
         letters = alphabet[: MOST_SPELLINGS // (2 * len(word) + 1)]
         spellings = [*islice(_list_accented(word, alphabet), MOST_SPELLINGS), *_list_edits(word, letters)]
@@ -467,6 +485,15 @@ def _list_edits(word: str, alphabet: Collection[str]) -> Iterator[str]:
     yield from (word[:at] + letter + word[at:] for at in (*places, len(word)) for letter in alphabet)
     yield from (word[:at] + letter + word[at + 1 :] for at in places for letter in alphabet)
     yield from (word[:at] + word[at + 1 :] for at in places)
+
+
+def _count_letters(word: str, readings: Collection[str]) -> int:
+    """Count the letters that may stand in a word's place, in the largest alphabet of some languages."""
+    return max(len(_find_alphabet(language, _find_rows(word))) for language in readings)
+
+
+def _find_rows(word: str) -> frozenset[int]:
+    return frozenset(ord(letter) // ROW for letter in word)
 
 
 @lru_cache(maxsize=128)
