@@ -190,7 +190,7 @@ def _walk_folder(
     """The files below a folder, and links to them.
 
     Args:
-        named: the folder, or a link to it: documents keep the link's name, which stays where it leads elsewhere later.
+        named: the folder, or a link to it: documents keep the name of the link, wherever it leads later.
         unreadable: takes the folders that cannot be entered.
         hidden: takes what ``name_hidden`` names.
         outside, links: take the names of links that are not followed, see ``Listing``.
