@@ -512,7 +512,7 @@ def main() -> None:
             }
             draw(arguments.draw, sizes, drawn, {way: [recalls[name][way] for name in names] for way in WAYS})
         for name in names:
-            if arguments.designs:
+            if arguments.designs and "passage" in app.auth.access.scope(name).collection.indexed:
                 compare_designs(app, name, sought)
             if arguments.delete:
                 delete(app, name, arguments.delete)
