@@ -896,6 +896,8 @@ export interface paths {
          * Suggest names and titles
          * @description Suggest names and titles that begin with a prefix, of passages that you may see; never past questions.
          *
+         *     `as` takes the scope `act-as`.
+         *
          *     Scope: `query`.
          */
         get: operations["get_suggestions"];
@@ -14187,6 +14189,8 @@ export interface operations {
                 /** @description What was typed so far, two letters at least. */
                 prefix?: string;
                 limit?: number;
+                /** @description Somebody, as `user:ana` or `group:hr`; repeatable. Empty: nobody in particular. */
+                as?: string[] | null;
             };
             header?: never;
             path: {
