@@ -2941,6 +2941,8 @@ export interface components {
              * @description Whom you ask for, as `user:ana` and `group:hr`: only passages are seen that these may read; takes the scope `act-as`. Null: for yourself.
              */
             as?: string[] | null;
+            /** @description How much of what stands around each passage the language model reads. */
+            context?: components["schemas"]["ContextIn"] | null;
             /** Messages */
             messages: components["schemas"]["ChatMessage"][];
             /**
