@@ -26,7 +26,6 @@ from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram.storage.database import Database
 from engram.storage.schema_revision import migrate
 from engram.storage.tables import metadata
-from visible_recall import DrawnVectors
 
 NAME = "moved"
 JUDGES = 20
@@ -81,7 +80,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     questions = [text for folder in arguments.datasets for text in common.questions(folder)]
-    with common.application(embedder=DrawnVectors) as (app, addresses):
+    with common.application(embedder=common.DrawnVectors) as (app, addresses):
         for folder in arguments.datasets:
             bodies = common.passages(folder, arguments.passages)
             common.stage(app, NAME, [body | {"id": f"{folder.name}-{body['id']}"} for body in bodies])

@@ -2,6 +2,7 @@
 
 import gc
 import gzip
+import hashlib
 import json
 import math
 import uuid
@@ -14,6 +15,7 @@ from typing import Any
 import httpx
 import numpy as np
 import structlog
+from numpy.typing import NDArray
 
 from engram.cli import OBJECTS
 from engram.composition.container import Application, Servers, servers
@@ -80,6 +82,19 @@ class WrappedEncoder:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.embedder, name)
+
+
+class DrawnVectors(WrappedEncoder):
+    """An encoder whose vector of a text is drawn, always the same."""
+
+    def embed(self, texts: Sequence[str], **_: object) -> NDArray[np.float32]:
+        """Unit vectors, (texts, dimension)."""
+        seeds = [int.from_bytes(hashlib.sha256(text.encode()).digest()[:8]) for text in texts]
+        drawn = [np.random.default_rng(seed).normal(size=self.dimension) for seed in seeds]
+        vectors = [one / np.linalg.norm(one) for one in drawn]
+        return np.array(vectors, dtype=np.float32).reshape(-1, self.dimension)
+
+    embed_questions = embed
 
 
 @contextmanager

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import common
 from engram.services.corpus.entity_embedding import EntityEmbedder
-from visible_recall import DrawnVectors
 
 
 def main() -> None:
@@ -22,7 +21,7 @@ def main() -> None:
     parser.add_argument("--passages", type=int, help="Only the first N of each; default: all.")
     arguments = parser.parse_args()
     with ExitStack() as stack:
-        app, _ = stack.enter_context(common.application(embedder=DrawnVectors))
+        app, _ = stack.enter_context(common.application(embedder=common.DrawnVectors))
         before = common.read_table_bytes(app)
         passages = sentences = names = 0
         for folder in arguments.datasets:

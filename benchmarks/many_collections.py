@@ -8,19 +8,21 @@ of its collection at hand. A NAME is a collection that was ingested before (`eng
 corpus.jsonl.gz`) or made by `scale.py`, asked without the small ones and beside them; of several the first is
 asked alone as well, and else each question of another. Recall is that of the service's dense search against an
 exact one, of the first ten. Costs are processor time, of this process and of the server's backends; the times
-of the clock are beside them. With ``--rounds`` all collections are asked other questions before, as in a service
-that has run for a while. The small collections are removed again.
+of the clock are beside them. Of one small collection and of all, what serves all of them is measured too, and the
+rows that a question has Postgres read; and memory once each was asked. The small collections are removed again.
 """
 
 import argparse
+import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 import common
 from engram.composition.container import Application
+from engram.wings.upkeep.parts import upkeep_of
 from query_cost import Backends
 
 TABLES = (
@@ -73,13 +75,10 @@ def copy_collection(app: Application, source: str, names: Sequence[str]) -> None
         print(f"{some[-1]} made", flush=True)
 
 
-def cost(
-    backends: Backends, questions: Sequence[str], way: Callable[[int, str], object], rounds: int
-) -> list[float]:
+def cost(backends: Backends, questions: Sequence[str], way: Callable[[int, str], object]) -> list[float]:
     """Milliseconds of this process and of Postgres a question, of both, and the median by the clock."""
-    for shift in range(rounds, 0, -1):
-        for at, question in enumerate(questions if rounds > 1 else questions[:10]):
-            way(at + shift, question)
+    for at, question in enumerate(questions[:10]):
+        way(at + 1, question)
     took: list[float] = []
     before = time.process_time() * 1000, backends.milliseconds()
     for at, question in enumerate(questions):
@@ -91,6 +90,50 @@ def cost(
     return [*each, sum(each), float(np.median(took))]
 
 
+UPKEEP: Mapping[str, Callable[[Application], object]] = {
+    "start of a process": lambda app: app.startup.warm_up(),
+    "`engram doctor`": lambda app: list(upkeep_of(app).doctor.examine()),
+    "metrics": lambda app: app.maintenance.state.metrics(),
+    "a page of 100 collections": lambda app: app.corpus.ingest.collections(None, 100),
+    "statistics": lambda app: app.maintenance.statistics.run(),
+}
+ROWS = """
+    SELECT (SELECT sum(seq_scan) FROM pg_stat_user_tables) AS scans,
+           (SELECT sum(seq_tup_read) FROM pg_stat_user_tables) AS scanned,
+           (SELECT sum(idx_tup_read) FROM pg_stat_user_indexes) AS found
+"""
+FLUSH_SECONDS = 11
+"""After which a server process that does nothing has told what it read."""
+
+
+def measure_upkeep(app: Application) -> dict[str, float]:
+    """What serves all collections -> milliseconds of this process and of Postgres."""
+    backends, spent = Backends(app), dict[str, float]()
+    for what, run in UPKEEP.items():
+        before = time.process_time() * 1000 + backends.milliseconds()
+        run(app)
+        spent[what] = time.process_time() * 1000 + backends.milliseconds() - before
+    return spent
+
+
+def count_rows(app: Application, way: Callable[[int, str], object], questions: Sequence[str]) -> list[float]:
+    """Of a question: tables read from end to end, rows read so, and rows found by indexes. Nobody else may ask."""
+    seen = []
+    for asked in ((), questions):
+        for at, question in enumerate(asked):
+            way(at, question)
+        time.sleep(FLUSH_SECONDS)
+        with app.database.read() as reader:
+            seen.append([float(count) for count in reader.row(ROWS)])
+    return [(after - before) / len(questions) for before, after in zip(*seen, strict=True)]
+
+
+def read_memory_mb(*processes: int) -> float:
+    """Memory that these processes have for themselves."""
+    statuses = [Path(f"/proc/{process}/status").read_text() for process in processes]
+    return sum(int(one.split("RssAnon:")[1].split()[0]) for one in statuses) / 1024
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="A query in one of many collections.")
     parser.add_argument("dataset", type=Path)
@@ -98,8 +141,6 @@ def main() -> None:
     parser.add_argument("--passages", type=int, default=100)
     parser.add_argument("--large", nargs="+", default=[], help="Collections that are there.")
     parser.add_argument("--questions", type=int, default=100)
-    again = "In which all is asked before, of several collections each of another."
-    parser.add_argument("--rounds", type=int, default=1, help=again)
     arguments = parser.parse_args()
     asked = common.questions(arguments.dataset, arguments.questions)
 
@@ -111,14 +152,15 @@ def main() -> None:
         rows: list[list[object]] = []
 
         def measure(what: str, collections: Sequence[str]) -> None:
-            def ask_in_turn(at: int, question: str) -> object:
-                return common.ask(app, collections[at % len(collections)], question, top_k=TOP_K)
-
-            spent = cost(backends, asked, ask_in_turn, arguments.rounds)
+            spent = cost(backends, asked, ask_of(collections))
             rows.append([what, *spent, common.recall(app, collections, asked[:50])])
             print(*rows[-1], flush=True)
 
+        def ask_of(collections: Sequence[str]) -> Callable[[int, str], object]:
+            return lambda at, question: common.ask(app, collections[at % len(collections)], question, top_k=TOP_K)
+
         measure("a small one, alone", [first])
+        few, rows_of_few = measure_upkeep(app), count_rows(app, ask_of([first]), asked)
         if large:
             measure("a large one, without the small ones", large[:1])
         if large[1:]:
@@ -130,6 +172,15 @@ def main() -> None:
             measure("a small one, each time another", names[::step])
             if large:
                 measure("large ones, each time another, beside the small ones", large)
+            many, rows_of_many = measure_upkeep(app), count_rows(app, ask_of(names[::step]), asked)
+            served = os.getpid(), *backends.list_idle()
+            held = read_memory_mb(*served)
+            for at, name in enumerate(names):
+                common.ask(app, name, asked[at % len(asked)], top_k=TOP_K)
+            print(f"{held:.0f} MB, once all were asked {read_memory_mb(*served):.0f} MB")
+            common.table("what, ms with few, ms with many", [[what, few[what], many[what]] for what in UPKEEP])
+            read = [["few", *rows_of_few], ["many", *rows_of_many]]
+            common.table("collections, tables read through, rows read so, rows found by indexes", read)
         finally:
             with app.database.write() as writer:
                 writer.execute(

@@ -228,16 +228,11 @@ def test_a_large_document_is_staged_in_pieces_whole_or_not_at_all(
     sizes: list[int] = []
     add = PassageReception.add
 
-    def record_batch(
-        reception: PassageReception,
-        lines: passage_bodies.Lines,
-        errors: passage_bodies.Mistakes,
-        documents: passage_bodies.Documents,
-    ) -> None:
+    def record_batch(reception: PassageReception, lines: passage_bodies.Lines, *rest: Any, whole: bool) -> None:
         sizes.append(sum(len(body["text"]) for _, body in lines))
         if len(sizes) == fails_at:
             raise UnavailableError("Postgres is away.")
-        add(reception, lines, errors, documents)
+        add(reception, lines, *rest, whole=whole)
 
     monkeypatch.setattr(PassageReception, "add", record_batch)
     fails_at = 3

@@ -1,5 +1,6 @@
 """Names and titles that complete what is typed."""
 
+from tests.conftest import Ingest
 from tests.support.strict_client import TestClient
 
 SUGGESTED = {
@@ -19,3 +20,10 @@ def test_names_begin_with_the_prefix(http: TestClient, curie: str) -> None:
     found = {prefix: http.get(path, params={"prefix": prefix}).json()["suggestions"] for prefix in SUGGESTED}
     assert {prefix: set(names) for prefix, names in found.items()} == SUGGESTED
     assert http.get(path, params={"prefix": "po", "limit": 1}).json()["suggestions"] == ["Poland"]
+
+
+def test_only_names_that_a_person_may_read_are_suggested(http: TestClient, ingest: Ingest, collection: str) -> None:
+    ingest({"id": "pay", "text": "Marie Curie earns 7,000 crowns.", "readers": ["user:ana"]})
+    path, asked = f"/collections/{collection}/suggestions", {"prefix": "mar"}
+    found = {name: http.get(path, params=asked | {"as": f"user:{name}"}).json() for name in ("ana", "bo")}
+    assert [found[name]["suggestions"] for name in ("ana", "bo")] == [["marie curie"], []]

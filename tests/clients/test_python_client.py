@@ -168,6 +168,7 @@ def test_a_client_asks_for_somebody(service: str, collection: str, working: None
         assert batched.answer is not None
         assert [one.passage_id for one in batched.answer.passages] == ["hours"]
         assert [one.count_passages().passages for one in (ana, bo, nobody)] == [2, 1, 1]
+        assert [one.suggestions("mar") for one in (ana, bo, nobody)] == [["marie curie"], [], []]
         assert ana.passage("wage").id == "wage"
         for other in (bo, nobody):
             with pytest.raises(NotFoundError):

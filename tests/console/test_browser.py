@@ -24,8 +24,8 @@ from tests.support.openai_server import Reply, keyword_handler
 
 pytestmark = pytest.mark.browser
 
-PAGES = ("ask", "why", "learned", "learned/verdicts", "learned/judges", "learned/keys", "learned/lift",
-         "learned/tuning", "sessions", "facts", "collections", "health", "keys")  # fmt: skip
+PAGES = ("ask", "why", "learned", "learned/verdicts", "learned/gaps", "learned/judges", "learned/keys",
+         "learned/lift", "learned/tuning", "sessions", "facts", "collections", "health", "keys")  # fmt: skip
 
 DOCUMENTS = Path(__file__).resolve().parents[1] / "wings/importing/files"
 
@@ -164,6 +164,19 @@ def test_why_says_what_an_answer_was_kept_without(opened: Opened, service: str, 
     page.locator(".passage").first.wait_for()
     page.get_by_role("link", name="Why this order?").click()
     page.locator(".factors").first.wait_for()
+
+
+def test_what_was_not_answered_is_listed(opened: Opened, service: str, curie: str) -> None:
+    question = "Which train goes to Lisbon?"
+    page = opened(service, place("ask", curie))
+    ask(page, question)
+    whole = page.get_by_role("group", name="The answer as a whole")
+    whole.get_by_role("button", name="Thumb down").click()
+    whole.get_by_role("button", name="Thumb down", pressed=True).wait_for()
+    page.goto(f"{service}/{place('learned/gaps', curie)}")
+    row = page.get_by_role("row").filter(has=page.get_by_role("link", name=question))
+    row.get_by_text("1 verdict against its answers").wait_for()
+    row.get_by_text("not answered yet").wait_for()
 
 
 def test_the_story_by_keyboard_alone(opened: Opened, service: str, curie: str) -> None:

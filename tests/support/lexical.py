@@ -15,6 +15,7 @@ from engram.composition.container import Application
 from engram.core.ranking.bm25 import K1, B
 from engram.core.ranking.profiles import Policy
 from engram.providers.language import terms
+from engram.storage.column_parameters import integers
 from engram.storage.corpus import collections, lexical_index, passages
 from engram.storage.corpus.collections import Collection
 from engram.storage.corpus.lexical_index import TermCounts
@@ -23,6 +24,7 @@ from engram.storage.database import Reader
 from engram.storage.question import passage_candidates
 from engram.storage.question.passage_candidates import CandidatePassages
 from engram.storage.question.query_focus import Focus, GraphLimits
+from tests.support import state
 
 logging.getLogger("bm25s").setLevel(logging.WARNING)  # it sets itself to DEBUG
 Tokens = Mapping[str, Sequence[str]]
@@ -121,15 +123,27 @@ def search(
     limit: int = 1000,
     *,
     metadata: Mapping[str, Any] | None = None,
+    among: Sequence[str] | None = None,
+    is_bounded: bool | None = None,
     evolved: bool = False,
 ) -> dict[str, float]:
-    """External id -> score, best first; what ``matches`` says of the same passages must be the same."""
+    """External id -> score, best first; what ``matches`` says of the same passages must be the same.
+
+    Args:
+        among: external ids.
+        is_bounded: by default, if nothing is left out.
+    """
+    ids = [state.passages(application, name)[key] for key in among or ()]
     with application.database.read() as reader:
         collection = collections.find(reader, name)
-        condition = None if metadata is None else "p.metadata @> %(metadata)s"
-        found = lexical_index.search(
-            reader, collection, weights, limit, condition, evolved=evolved, metadata=Jsonb(metadata)
+        statement = lexical_index.build_word_search(
+            condition=None if metadata is None else "p.metadata @> %(metadata)s",
+            among="" if among is None else "%(among)s::bigint[]",
+            is_bounded=metadata is None and among is None if is_bounded is None else is_bounded,
+            evolved=evolved,
         )
+        values = {"metadata": Jsonb(metadata), "among": integers(ids)}
+        found = lexical_index.search(reader, collection, weights, limit, statement, evolved=evolved, **values)
         matches = match_passages(reader, collection, weights, list(found), evolved=evolved)
         assert dict(zip(matches.ids.tolist(), matches.word_scores.tolist(), strict=True)) == found
         assert list(found.items()) == sorted(found.items(), key=lambda item: (-item[1], item[0]))

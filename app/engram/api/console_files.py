@@ -28,10 +28,10 @@ MEDIA_TYPES = {
 """Ending -> media type. Files with other endings, such as SOURCES, are not served."""
 COMPRESSED_SUFFIXES = frozenset({".html", ".js", ".css", ".svg", ".txt"})
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'{styles}; font-src 'self'; img-src 'self'; "
+    "default-src 'none'; script-src 'self'{scripts}; style-src 'self'{styles}; font-src 'self'; img-src 'self'; "
     "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
-"""What a page loads and whom it asks: this service alone. Of what is written into it, its own style counts."""
+"""What a page loads and whom it asks: this service alone. What is written into it counts by its hash."""
 IMMUTABLE_HEADERS = {"cache-control": "public, max-age=31536000, immutable"}
 """For files whose name changes with their content."""
 REVALIDATION_HEADERS = {"cache-control": "no-cache"}
@@ -52,9 +52,14 @@ def folder() -> Traversable:
 @cache
 def build_policy(path: str) -> str:
     """Build the content policy of the page at a path."""
-    styles = re.findall(rb"<style>(.*?)</style>", _parts()[PAGES[path]].read_bytes(), re.DOTALL)
-    hashes = (base64.b64encode(hashlib.sha256(style).digest()).decode() for style in styles)
-    return POLICY.format(styles="".join(f" 'sha256-{one}'" for one in hashes))
+    page = _parts()[PAGES[path]].read_bytes()
+    return POLICY.format(scripts=_hash_parts(page, b"script"), styles=_hash_parts(page, b"style"))
+
+
+def _hash_parts(page: bytes, tag: bytes) -> str:
+    """What a policy says of the scripts, or styles, that are written into a page."""
+    parts = re.findall(rb"<%b(?: type=\"module\")?>(.*?)</%b>" % (tag, tag), page, re.DOTALL)
+    return "".join(f" 'sha256-{base64.b64encode(hashlib.sha256(part).digest()).decode()}'" for part in parts)
 
 
 @router.get("/")

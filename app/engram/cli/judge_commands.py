@@ -49,7 +49,7 @@ def list_judges(
     else:
         say_table([HEADINGS, *map(_cells, page["judges"])], "<>>>>>>>>>>")
         if page["next_after"] is not None:
-            say(f"there may be more: --after {page['next_after']!r}")
+            say(f"more: --after {page['next_after']!r}")
 
 
 @judges_group.command("set")

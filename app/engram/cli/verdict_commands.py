@@ -33,7 +33,7 @@ def verdicts(
     else:
         say(f"{collection}: no such verdicts" if stale else f"{collection}: no verdicts")
     if page["next_after"] is not None:
-        say(f"there may be more: --after {page['next_after']}")
+        say(f"more: --after {page['next_after']}")
 
 
 def _cells(verdict: dict[str, Any], *, stale: bool) -> Iterator[tuple[str, ...]]:

@@ -134,7 +134,7 @@ export class Engram {
 
   /** Names and titles that begin with a prefix, to complete what is typed. */
   async suggestions(prefix: string, { collection = this.collection, limit = 10 } = {}): Promise<string[]> {
-    const params = { path: { name: collection ?? "default" }, query: { prefix, limit } };
+    const params = { path: { name: collection ?? "default" }, query: { prefix, limit, ...this.#personParameter() } };
     const found = read<Schemas["SuggestionsOut"]>(this.api.GET("/collections/{name}/suggestions", { params }));
     return (await found).suggestions;
   }

@@ -896,6 +896,8 @@ export interface paths {
          * Suggest names and titles
          * @description Suggest names and titles that begin with a prefix, of passages that you may see; never past questions.
          *
+         *     `as` takes the scope `act-as`.
+         *
          *     Scope: `query`.
          */
         get: operations["get_suggestions"];
@@ -2939,6 +2941,8 @@ export interface components {
              * @description Whom you ask for, as `user:ana` and `group:hr`: only passages are seen that these may read; takes the scope `act-as`. Null: for yourself.
              */
             as?: string[] | null;
+            /** @description How much of what stands around each passage the language model reads. */
+            context?: components["schemas"]["ContextIn"] | null;
             /** Messages */
             messages: components["schemas"]["ChatMessage"][];
             /**
@@ -14183,6 +14187,8 @@ export interface operations {
                 /** @description What was typed so far, two letters at least. */
                 prefix?: string;
                 limit?: number;
+                /** @description Somebody, as `user:ana` or `group:hr`; repeatable. Empty: nobody in particular. */
+                as?: string[] | null;
             };
             header?: never;
             path: {

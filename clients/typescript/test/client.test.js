@@ -240,9 +240,11 @@ test("a client asks for somebody", { skip: LIVE ? false : "ENGRAM_URL is not set
   for (const other of [bo, nobody]) {
     assert.deepEqual((await other.query(question)).passages.map((one) => one.passage_id), ["hours"]);
     assert.equal((await other.countPassages()).passages, 1);
+    assert.deepEqual(await other.suggestions("mar"), []);
     await assert.rejects(other.passage("wage"), { status: 404 });
   }
   assert.equal((await ana.countPassages({ by: "topic" })).without, 2);
+  assert.deepEqual(await ana.suggestions("mar"), ["marie curie"]);
   assert.equal((await ana.passage("wage")).id, "wage");
   assert.equal((await ana.feedback(found.query_id, { supporting_passages: ["wage"], wait: true })).status, "applied");
   assert.equal((await ana.thumb(found, { cited: [found.passages[0]], wait: true })).status, "applied");

@@ -50,7 +50,8 @@ def rank_by_words(application: Application, name: str, weights: dict[str, float]
     """The collection's passages by BM25."""
     names = {identity: key for key, identity in state.passages(application, name).items()}
     with application.database.read() as reader:
-        found = lexical_index.search(reader, collections.find(reader, name), weights, 100)
+        statement = lexical_index.build_word_search(evolved=False)
+        found = lexical_index.search(reader, collections.find(reader, name), weights, 100, statement)
     return {names[passage]: score for passage, score in found.items()}
 
 

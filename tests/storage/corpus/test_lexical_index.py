@@ -4,6 +4,7 @@ import json
 import uuid
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import psycopg
@@ -146,6 +147,38 @@ class TestRanking:
         assert list(search(application, collection, question, 1)) == ["a"]
         assert search(application, collection, question, metadata={"even": True}).keys() == set()
         assert search(application, collection, {"cat": 1.0}).keys() == {"a", "b", "c", "d"}
+
+    @pytest.mark.parametrize(
+        ("chosen", "found"),
+        [
+            ({"metadata": {"even": True}}, {"aa", "bb", "dd"}),
+            ({"metadata": {"even": True}, "is_bounded": True}, {"aa", "bb"}),
+            ({"metadata": {"even": True}, "is_bounded": True, "limit": 1}, {"aa"}),
+            ({"among": ["bb", "c", "dd"]}, {"bb", "c", "dd"}),
+            ({"among": ["bb", "c", "dd"], "metadata": {"even": True}}, {"bb", "dd"}),
+            ({"among": []}, set()),
+        ],
+        ids=str,
+    )
+    def test_what_is_left_is_searched_by_all_terms_or_by_the_rarest(
+        self,
+        application: Application,
+        collection: str,
+        monkeypatch: pytest.MonkeyPatch,
+        chosen: dict[str, Any],
+        found: set[str],
+    ) -> None:
+        put(
+            application,
+            collection,
+            count_terms(
+                {"aa": ["ant", "bee", "cat"], "bb": ["bee", "cat"], "c": ["bee", "cat", "dog"], "dd": ["cat"]}
+            ),
+        )
+        question = {"cat": 1.0, "bee": 1.0, "ant": 1.0}
+        everything = search(application, collection, question)
+        monkeypatch.setattr(lexical_index, "POSTINGS", 4)
+        assert search(application, collection, question, **chosen) == {key: everything[key] for key in found}
 
     def test_scores_are_of_the_given_passages_only(self, application: Application, collection: str) -> None:
         put(application, collection, count_terms({"a": ["ant"], "b": ["ant", "ant"], "c": ["cat"]}))

@@ -19,14 +19,14 @@ WITH
         worded AS MATERIALIZED (
         SELECT passage_id, sum(score)::real AS score FROM (
             WITH scanned AS MATERIALIZED (
-                SELECT passage_id, sum(score) AS score FROM (SELECT posting.passage_id, asked.place,
+                SELECT found.passage_id, found.score FROM (SELECT passage_id, sum(score) AS score FROM (SELECT posting.passage_id, asked.place,
     asked.weight * posting.frequency / (posting.frequency + asked.base + asked.slope * posting.length)
  AS score FROM (SELECT * FROM asked WHERE scanned) AS asked
         INNER JOIN LATERAL (
             SELECT posting.* FROM lexical_posting posting WHERE posting.collection_id = %(collection)s AND posting.term_id = asked.id  OFFSET 0
         ) AS posting ON true
-    ) AS said GROUP BY passage_id
-                ORDER BY sum(score)::real DESC, passage_id
+    ) AS said GROUP BY passage_id OFFSET 0) AS found
+                ORDER BY score::real DESC, passage_id
                 LIMIT %(limit)s * (SELECT CASE WHEN bool_and(scanned) THEN 1 ELSE 16 END FROM asked)
             )
             SELECT passage_id, score FROM scanned UNION ALL SELECT passage_id, score FROM (SELECT posting.passage_id, asked.place,

@@ -53,6 +53,25 @@ def test_an_answer_with_its_sources_and_the_id_to_judge_it_by(
     assert kept.answer["query"] == QUESTION
 
 
+@pytest.mark.parametrize(("context", "is_read"), [({}, False), ({"context": {"section": True}}, True)])
+def test_a_model_reads_what_stands_around_if_asked_to(
+    chat: Chat, ingest: Ingest, collection: str, context: dict[str, Any], is_read: bool
+) -> None:
+    sent: list[str] = []
+
+    def note(request: dict[str, Any]) -> str:
+        sent.append(json.dumps(request))
+        return keyword_handler(request)
+
+    breads = [f"Bread number {number} is baked with salt." for number in range(9)]
+    texts = ["Marie Curie was born in Warsaw.", *breads]
+    ingest(*({"id": f"a.md#{at}", "text": text, "document": "a.md"} for at, text in enumerate(texts, 1)))
+    chat(note).chat.completions.create(
+        model=collection, messages=[{"role": "user", "content": QUESTION}], extra_body=context
+    )
+    assert all(bread in "".join(sent) for bread in breads) == is_read
+
+
 def test_a_streamed_answer_is_the_same(chat: Chat, curie: str) -> None:
     client = chat(keyword_handler)
     whole = client.chat.completions.create(model=curie, messages=[{"role": "user", "content": QUESTION}])

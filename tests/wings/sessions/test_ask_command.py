@@ -53,11 +53,12 @@ def test_rounds_that_cannot_be_had_are_an_error(service: str, curie: str, there:
 
 
 def test_ask_prints_the_session_as_json(cli: Cli, application: Application, curie: str) -> None:
-    asked: list[bool] = []
-    worker = start_working(application, asked)
-    session = json.loads(cli("ask", CHAIN, "-c", curie, "--rounds", "1", "--json").stdout)
-    asked.append(True)
-    worker.join()
+    for _ in range(2):
+        asked: list[bool] = []
+        worker = start_working(application, asked)
+        session = json.loads(cli("ask", CHAIN, "-c", curie, "--rounds", "1", "--json").stdout)
+        asked.append(True)
+        worker.join()
     assert (session["question"], session["cost"]["rounds"]) == (CHAIN, 1)
     listed = cli("session", "list", "-c", curie, "--limit", "1").stdout.splitlines()
     assert listed[0].split()[:3] == ["session", "planner", "status"]

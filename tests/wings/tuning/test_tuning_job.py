@@ -17,6 +17,7 @@ from engram.storage.maintenance import staged_embeddings
 from engram.wings.tuning.core.acceptance import DEFAULT_RULE
 from engram.wings.tuning.core.learn_adapter import Adapter
 from engram.wings.tuning.parts import tuning_of
+from engram.wings.tuning.services import learning_process
 from engram.wings.tuning.services.learning_process import learn_in_subprocess
 from engram.wings.tuning.services.training_input import LoggedSamples, load_samples
 from engram.wings.tuning.services.tuning_job import TUNE, TuningJob
@@ -330,6 +331,13 @@ def test_a_reset_removes_all_generations(
     assert find_serving(application, scope) == 0
 
 
+@pytest.fixture
+def looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look at the process that learns before it can have learned."""
+    monkeypatch.setattr(learning_process, "POLL_SECONDS", 0.0)
+
+
+@pytest.mark.usefixtures("looked_at_once")
 @pytest.mark.parametrize(
     ("limit", "reason"),
     [
@@ -352,6 +360,7 @@ def test_learning_beyond_a_limit_is_told(
     assert job.result["reason"] == reason
 
 
+@pytest.mark.usefixtures("looked_at_once")
 def test_a_worker_that_stops_learns_nothing(application: Application, scope: Scope, judged: list[int]) -> None:
     job = tuning_of(application).tuning.request(scope)
     handler = TuningJob(application.database, lambda: application.models.encoder, rule=PERMISSIVE)

@@ -34,7 +34,7 @@ def run_lines(cli: Cli, *arguments: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_a_sentence_s_memory(cli: Cli, curie: str, taught: tuple[int, int]) -> None:
+def test_a_sentence_s_memory(cli: Cli, application: Application, curie: str, taught: tuple[int, int]) -> None:
     born, event = taught
     lines = run_lines(cli, "memory", str(born), "-c", curie, "--query", QUESTION)
     assert lines[:2] == [f"[{born}] {BORN}", "     of passage curie"]
@@ -53,10 +53,10 @@ def test_a_sentence_s_memory(cli: Cli, curie: str, taught: tuple[int, int]) -> N
     moved = rf"{found[2]} > {found[1]} +{found[1]} +{quoted}"
     moved = rf"{event} +alice +task +1 +0\.667 +\+0\.\d{{3}} +1\.000 > 0\.334 +{moved}"
     assert re.fullmatch(moved, task)
-    again = run_lines(cli, "memory", str(born), "-c", curie, "--limit", "1")
-    sequence = re.fullmatch(r"there may be more: --after (\d+)", again[-1])
-    assert sequence
-    assert len(run_lines(cli, "memory", str(born), "-c", curie, "--after", sequence[1])) == 5
+    assert len(run_lines(cli, "memory", str(born), "-c", curie, "--after", str(event))) == 5
+    query_id = json.loads(cli("query", QUESTION, "-c", curie, "--json").stdout)["query_id"]
+    state.judge(application, curie, query_id, [born], judge="bob", wait=True)
+    assert run_lines(cli, "memory", str(born), "-c", curie, "--limit", "1")[-1] == f"more: --after {event}"
     shown = json.loads(cli("memory", str(born), "-c", curie, "--json").stdout)
     assert [move["channel"] for move in shown["history"][0]["moves"]] == ["recall", "task"]
 

@@ -87,6 +87,10 @@ class ContextIn(Model):
         default=4_000, description="Of the passages around one, at most; nearer ones have room first."
     )
 
+    def to_part(self) -> ContextPart:
+        """What a query carries of it."""
+        return ContextPart(**self.model_dump())
+
 
 class QueryIn(Model):
     """A question."""
@@ -192,7 +196,7 @@ class QueryIn(Model):
             unit=self.unit,
             collapse_duplicates=self.collapse_duplicates,
             trace_id=self.trace_id or parent_trace,
-            parts=() if context is None else (ContextPart(**context.model_dump()),),
+            parts=() if context is None else (context.to_part(),),
         )
 
 

@@ -36,7 +36,7 @@ from engram.api.question.answer_schemas import (
     TracedQueryOut,
 )
 from engram.api.question.question_schemas import AnswerIn, BatchIn, JointQueryIn, QueryIn
-from engram.api.schemas import Storable, TraceId, WarningOut
+from engram.api.schemas import OnBehalfOfQuery, Storable, TraceId, WarningOut
 from engram.context import deadline
 from engram.context.errors import EngramError, UnavailableError
 from engram.core.auth.access_keys import LLM, QUERY
@@ -174,11 +174,15 @@ def get_suggestions(
         Storable, Query(max_length=200, description="What was typed so far, two letters at least.")
     ] = "",
     limit: Annotated[int, Query(ge=1, le=20)] = 10,
+    on_behalf_of: OnBehalfOfQuery = None,
 ) -> SuggestionsOut:
-    """Suggest names and titles that begin with a prefix, of passages that you may see; never past questions."""
-    return SuggestionsOut(
-        collection=scope.collection.name, suggestions=app.answers.suggestions.suggest(scope, prefix, limit)
-    )
+    """Suggest names and titles that begin with a prefix, of passages that you may see; never past questions.
+
+    `as` takes the scope `act-as`.
+    """
+    with scope.act_as(on_behalf_of) as acted:
+        found = app.answers.suggestions.suggest(acted, prefix, limit)
+    return SuggestionsOut(collection=scope.collection.name, suggestions=found)
 
 
 @router.post("/answer", **question_operation("Answer a question in words"))

@@ -186,9 +186,8 @@ def search_by_words(reader: Reader, focus: Focus, terms: Mapping[str, float], li
     """The ``limit`` passages with the highest BM25 score, passage -> score, best first."""
     if not terms:
         return {}
-    condition = focus.passage_condition if focus.is_narrowed else None
     return lexical_index.search(
-        reader, focus.collection, terms, limit, condition, evolved=focus.evolved, **focus.condition_values
+        reader, focus.collection, terms, limit, focus.word_search, evolved=focus.evolved, **focus.condition_values
     )
 
 

@@ -126,7 +126,7 @@ def search(
     collection: Collection,
     weights: Mapping[str, float],
     limit: int,
-    condition: str | None = None,
+    statement: str,
     *,
     evolved: bool = False,
     **values: Any,
@@ -135,17 +135,15 @@ def search(
 
     Args:
         weights: the question's terms, each with its weight > 0: how often the question has it.
-        condition: only rows ``passage p`` of which this SQL is true; the statistics stay those of the whole
-            collection.
+        statement: see ``build_word_search``; the statistics stay those of the whole collection.
         evolved: count terms as often as evolved keys have them, where passages have some (``Focus.evolved``).
-        values: parameters of the condition.
+        values: parameters of the statement's condition.
 
     Returns:
         passage -> score, > 0, in single precision. Passages that share no term with the question are absent.
     """
-    best = build_word_search(condition=condition, evolved=evolved)
     rows = reader.rows(
-        f"WITH {question(reader, evolved=evolved)} {best}",
+        f"WITH {question(reader, evolved=evolved)} {statement}",
         parameters(collection, weights, limit=limit, **values),
     )
     return {row.passage_id: row.score for row in rows}
@@ -173,40 +171,49 @@ def question(reader: Reader, *, evolved: bool) -> str:
     )
 
 
-def build_word_search(*, condition: str | None = None, evolved: bool) -> str:
+def build_word_search(
+    *, condition: str | None = None, among: str = "", is_bounded: bool = True, evolved: bool
+) -> str:
     """The statement, after ``question``, of the %(limit)s passages with the highest score, best first.
 
     The rarest terms are scanned, up to ``POSTINGS``; of the best that have one of them the other terms, if any are
     left, are looked up. Where more passages share common words only than that, those are not found: they say
-    little, and to read all of them takes as long as the corpus is large. A filter, which may leave any passage,
-    scans all terms.
+    little, and to read all of them takes as long as the corpus is large.
+
+    Args:
+        condition: only rows ``passage p`` of which this SQL is true.
+        among: an array of passages, to leave out all others; empty for none.
+        is_bounded: False: scan all terms, where few passages are left that may have any of them.
     """
     # Rounded, so that the order in which Postgres happens to add cannot part passages of equal score.
     score = "sum(score)::real AS score"
-    if condition is not None:
-        return f"""
-            SELECT passage_id, score FROM (
-                SELECT passage_id, {score} FROM ({contributions("", evolved=evolved)}) AS said
-                GROUP BY passage_id OFFSET 0
-            ) AS found {join_by_index("passage p", f"p.id = found.passage_id AND {condition}")}
-            {_BEST_FIRST} LIMIT %(limit)s
-        """
+    said = contributions(among, evolved=evolved)
+    if not is_bounded:
+        found = f"SELECT passage_id, {score} FROM ({said}) AS said GROUP BY passage_id"
+        return f"{_keep_meeting(condition, found)} {_BEST_FIRST} LIMIT %(limit)s"
     scanned, others = (
         contributions(chosen, evolved=evolved).replace(
             "FROM asked", f"FROM (SELECT * FROM asked WHERE {which}) AS asked"
         )
-        for chosen, which in (("", "scanned"), ("ARRAY(SELECT passage_id FROM scanned)", "NOT scanned"))
+        for chosen, which in ((among, "scanned"), ("ARRAY(SELECT passage_id FROM scanned)", "NOT scanned"))
     )
+    found = f"SELECT passage_id, sum(score) AS score FROM ({scanned}) AS said GROUP BY passage_id"
     return f"""
         SELECT passage_id, {score} FROM (
             WITH scanned AS MATERIALIZED (
-                SELECT passage_id, sum(score) AS score FROM ({scanned}) AS said GROUP BY passage_id
-                ORDER BY sum(score)::real DESC, passage_id
+                {_keep_meeting(condition, found)}
+                ORDER BY score::real DESC, passage_id
                 LIMIT %(limit)s * (SELECT CASE WHEN bool_and(scanned) THEN 1 ELSE {LOOKED_UP} END FROM asked)
             )
             SELECT passage_id, score FROM scanned UNION ALL SELECT passage_id, score FROM ({others}) AS said
         ) AS said GROUP BY passage_id {_BEST_FIRST} LIMIT %(limit)s
     """
+
+
+def _keep_meeting(condition: str | None, found: str) -> str:
+    """Return the statement of those found, ``passage_id`` and ``score``, that meet a condition on ``passage p``."""
+    passage = "" if condition is None else join_by_index("passage p", f"p.id = found.passage_id AND {condition}")
+    return f"SELECT found.passage_id, found.score FROM ({found} OFFSET 0) AS found {passage}"
 
 
 def contributions(passages: str, *, evolved: bool) -> str:

@@ -76,14 +76,11 @@ def find(
         near: the nearest passages, best first, if they are known already: they are not looked for again.
     """
     known = list(near[:limit]) if len(near) >= limit else []
-    best_by_words = lexical_index.build_word_search(
-        condition=focus.passage_condition if focus.is_narrowed else None, evolved=focus.evolved
-    )
     worded = "ARRAY(SELECT passage_id FROM worded UNION SELECT unnest(%(ids)s::bigint[]))"
     row = reader.row(
         f"""
         WITH {lexical_index.question(reader, evolved=focus.evolved)},
-        worded AS MATERIALIZED ({best_by_words}),
+        worded AS MATERIALIZED ({focus.word_search}),
         nearest AS MATERIALIZED ({passages_by_key.build_nearest_query(focus, "%(nearest)s")}),
         keyed AS MATERIALIZED ({passages_by_key.build_query_with_given(focus, worded)}),
         said AS MATERIALIZED (

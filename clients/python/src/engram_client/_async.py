@@ -143,10 +143,18 @@ class AsyncEngram:
         """A query that was answered, with what became of it."""
         return await self._get(m.EpisodeOut, build_path("queries", query_id), collection=self._name(collection))
 
-    async def suggestions(self, prefix: str, *, collection: str | None = None, limit: int = 10) -> list[str]:
-        """Names and titles that begin with a prefix, to complete what is typed."""
-        path = build_path("collections", self._name(collection), "suggestions")
-        return (await self._get(m.SuggestionsOut, path, prefix=prefix, limit=limit)).suggestions
+    async def suggestions(
+        self,
+        prefix: str,
+        *,
+        collection: str | None = None,
+        limit: int = 10,
+        on_behalf_of: Sequence[str] | None = None,
+    ) -> list[str]:
+        """Names and titles that begin with a prefix, to complete what is typed; ``on_behalf_of``: for whom."""
+        params = self._params(collection, on_behalf_of)
+        path = build_path("collections", params.pop("collection"), "suggestions")
+        return (await self._get(m.SuggestionsOut, path, prefix=prefix, limit=limit, **params)).suggestions
 
     async def trace(self, trace_id: str, *, collection: str | None = None) -> list[m.TracedQueryOut]:
         """The queries that were asked with this ``trace_id``, oldest first."""

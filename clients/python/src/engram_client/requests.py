@@ -1337,6 +1337,7 @@ ChatIn = TypedDict(
     "ChatIn",
     {
         "as": NotRequired[list[A] | None],
+        "context": NotRequired[ContextIn | None],
         "messages": list[ChatMessage],
         "min_sufficiency": NotRequired[float | Literal["auto"] | None],
         "model": str,

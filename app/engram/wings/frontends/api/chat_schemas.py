@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 
 from engram.api.question.answer_schemas import CitationOut
+from engram.api.question.question_schemas import ContextIn
 from engram.api.schemas import CollectionName, OnBehalfOf, Storable, TraceId, WarningOut
 from engram.core.text.passage_source import PassageSource
 from engram.services.auth.scope import Scope
@@ -82,6 +83,9 @@ class ChatIn(BaseModel):
             "'auto', and the quotes have to hold the answer more probably than not; else no level."
         ),
     )
+    context: ContextIn | None = Field(
+        default=None, description="How much of what stands around each passage the language model reads."
+    )
     trace_id: TraceId | None = Field(
         default=None,
         description=(
@@ -107,6 +111,7 @@ class ChatIn(BaseModel):
             min_sufficiency=self.min_sufficiency,
             caller_chose_arm=False,
             trace_id=self.trace_id or parent_trace,
+            parts=() if self.context is None else (self.context.to_part(),),
         )
 
     def list_warnings(self) -> tuple[Fallback, ...]:

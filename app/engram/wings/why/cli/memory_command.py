@@ -47,7 +47,7 @@ def memory(
     if rows:
         say_table([HEADINGS, *rows], "<<<>>>>>><")
     if document["next_after"] is not None:
-        say(f"there may be more: --after {document['next_after']}")
+        say(f"more: --after {document['next_after']}")
 
 
 def _cells(event: Mapping[str, Any], move: Mapping[str, Any]) -> tuple[str, ...]:
