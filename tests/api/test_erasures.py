@@ -1,6 +1,7 @@
 """Erasures over HTTP: what they remove, their receipts, and what of the request itself stays."""
 
 from typing import Any
+from uuid import UUID
 
 import httpx
 import pytest
@@ -66,6 +67,27 @@ def test_acts_of_others_stay_where_a_route_or_a_field_has_a_word_like_the_name(
     targets = [one["target"] for one in http.get("/audit", params={"limit": 100}).json()["entries"]]
     assert f"/collections/{curie}/judges/{other}" in targets
     assert f"/collections/{curie}/judges/{name}" not in targets
+
+
+@pytest.mark.parametrize("name", ["query", "of", "scopes", "cancel", "sessions", "ant"])
+def test_acts_that_have_a_word_of_ours_stay(
+    application: Application, http: TestClient, curie: str, name: str
+) -> None:
+    for action, target in (("create key", "zebra of local: query judge"), ("clear wing", "sessions")):
+        with application.maintenance.audit_log.on_command(action, target):
+            pass
+    http.post(f"/jobs/{UUID(int=1)}/cancel", params={"collection": curie})
+    http.post("/access/keys", json={"name": "zebra", "scopes": {"*": ["query"]}, "principals": ["user:ant"]})
+
+    def list_acts() -> list[tuple[str, str]]:
+        entries = http.get("/audit", params={"limit": 4, "before": last}).json()["entries"]
+        return [(entry["target"], entry["body"]) for entry in entries]
+
+    last = http.get("/audit", params={"limit": 1}).json()["entries"][0]["id"] + 1
+    before = list_acts()
+    finish(application, http, http.delete(f"/collections/{curie}/judges/{name}"))
+    kept = [after == act for after, act in zip(list_acts(), before, strict=True)]
+    assert kept == [name != "ant", True, True, True]
 
 
 def test_words_of_ours_in_jobs_name_nobody(application: Application, http: TestClient, curie: str) -> None:

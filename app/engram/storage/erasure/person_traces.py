@@ -18,12 +18,20 @@ from engram.storage.tables.table_base import NOBODY
 _FIXED_FIELDS = "ARRAY['kind', 'key_building', 'stop_reason']"
 """Fields of payloads and results whose values are words of Engram's own, which name nobody."""
 _VALUES_OF_TARGET = r"""
-    regexp_replace(
-        regexp_replace(target, '^/(?:collections(/[^/?]+)(?:/[^/?]+)?|access/[^/?]+|[^/?]+)', '\1'),
-        '[?&][^=&]+=', ' ', 'g'
-    )
+    CASE
+        WHEN action IN ('clear wing', 'maintain') THEN ''
+        WHEN action LIKE '%% key' THEN regexp_replace(target, '^(.*) of [^ ]+(: .*)?$', '\1')
+        ELSE regexp_replace(
+            regexp_replace(
+                target, '^/(?:collections(/[^/?]+)(?:/[^/?]+)?|(?:access/)?[^/?]+(/[^/?]+)?(?:/[^/?]+)?)', '\1\2'
+            ),
+            '[?&][^=&]+=', ' ', 'g'
+        )
+    END
 """
-"""The target of an act without the words of its route and the names of its parameters, which name nobody."""
+"""The target of an act without words of Engram's own: of routes, parameters, scopes and wings. They name nobody."""
+_VALUES_OF_BODY = r"""regexp_replace(body, '"scopes"\s*:\s*\{[^}]*|"[a-z_]+"\s*:', ' ', 'g')"""
+"""The body of an act without the names of its fields and a key's scopes, which name nobody."""
 
 
 def delete_traces(writer: Writer, collection_id: int, tenant: str, selection: Selection) -> dict[str, int]:
@@ -68,7 +76,7 @@ def delete_traces(writer: Writer, collection_id: int, tenant: str, selection: Se
             request_id = NULL, body = NULL,
             target = CASE WHEN action IN ('backup', 'restore') THEN target ELSE %(nobody)s END
         WHERE tenant = %(tenant)s AND target <> %(nobody)s AND ({acted} OR (
-            %(words)s AND concat_ws(' ', {_VALUES_OF_TARGET}, body) ~ %(pattern)s
+            %(words)s AND concat_ws(' ', {_VALUES_OF_TARGET}, {_VALUES_OF_BODY}) ~ %(pattern)s
         ))
         """,
         parameters | named,

@@ -4,7 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from ctypes import byref, c_double, create_string_buffer
-from math import pi
+from math import inf, pi
 from typing import Any, NamedTuple
 
 from engram.wings.importing.conversion.inline_text import superscript
@@ -129,9 +129,10 @@ class _Layout:
             return ""
         self._turns = line.turns
         size = self._size(line.at)
+        if abs(self._baseline(following.at) - self._baseline(line.at)) >= _LEVEL * size:
+            return ""
         gap = self._box(following.at)[0] - self._box(line.at + len(line.text) - 1)[2]
-        level = abs(self._baseline(following.at) - self._baseline(line.at))
-        if level >= _LEVEL * size or gap <= -size:
+        if gap <= -size:
             return ""
         return _JOINT if gap < size else " "
 
@@ -258,9 +259,8 @@ class _Layout:
             first, last = self._box(at + word.start()), self._box(at + word.end() - 1)
             left, right = min(first[0], last[0]), max(first[2], last[2])  # the first letter may be the rightmost
             text = self._mark(at + word.start(), word[0])
-            if segments and left - segments[-1].right < max(
-                _GAP * size, _SPACES * self._width(at + word.start() - 1)
-            ):
+            gap = left - segments[-1].right if segments else inf
+            if gap < _GAP * size or (segments and gap < _SPACES * self._width(at + word.start() - 1)):
                 before = segments.pop()
                 segments.append(_Segment(min(before.left, left), max(before.right, right), f"{before.text} {text}"))
             else:
@@ -279,8 +279,8 @@ class _Layout:
 
     def _find_raised(self, at: int, word: str) -> int:
         """Find where the raised end of a word begins; 0 if none of it is raised."""
-        least = self._baseline(at) + _RAISE * self._size(at)
-        if self._baseline(at + len(word) - 1) <= least:
+        base, last = self._baseline(at), self._baseline(at + len(word) - 1)
+        if last <= base or last <= (least := base + _RAISE * self._size(at)):
             return 0
         return next(n for n in range(1, len(word)) if self._baseline(at + n) > least)
 
