@@ -121,6 +121,10 @@ def test_keys_move_between_passages_and_press_thumbs(opened: Opened, service: st
     page = opened(service, place("ask", curie))
     ask(page)
     names = titles(page)
+    page.get_by_label("Question", exact=True).press("Enter")
+    page.keyboard.press("d")
+    assert page.get_by_label("Question", exact=True).input_value() == QUESTION
+    page.wait_for_selector(".passage")
     page.get_by_label("Question", exact=True).press_sequentially("jud")
     assert page.get_by_label("Question", exact=True).input_value() == f"jud{QUESTION}"
     assert page.locator('[aria-pressed="true"]').count() == 0

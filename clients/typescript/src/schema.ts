@@ -6746,12 +6746,8 @@ export interface components {
         MetadataConditionIn: {
             /** Conditions */
             conditions?: components["schemas"]["ConditionIn"][] | null;
-            /**
-             * Logical Operator
-             * @default and
-             * @enum {string}
-             */
-            logical_operator?: "and" | "or";
+            /** Logical Operator */
+            logical_operator?: ("and" | "or") | null;
         };
         /**
          * ModelOut

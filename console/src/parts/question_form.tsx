@@ -34,7 +34,9 @@ export function QuestionForm({ question, onChange, onAsk, answered, isBusy }: Pr
       role="search"
       onSubmit={(event) => {
         event.preventDefault();
-        if (isReady) onAsk(question);
+        if (!isReady) return;
+        event.currentTarget.querySelector("input")?.blur(); // keys for the answer are no words of the question
+        onAsk(question);
       }}
     >
       <div class="question">

@@ -117,7 +117,9 @@ def answers(application: Application, name: str) -> Iterator[Answer]:
         dense = application.retrieval.dense.search(application.auth.access.scope(name), question, 3)
         yield "dense", question, tuple(found for found, _ in dense), tuple(score for _, score in dense)
         with application.database.read() as reader:
-            words = storage.search(reader, collections.find(reader, name), Counter(terms(question, "en")), 9)
+            statement = storage.build_word_search(evolved=False)
+            weights = Counter(terms(question, "en"))
+            words = storage.search(reader, collections.find(reader, name), weights, 9, statement)
         yield "words", question, tuple(names[found] for found in words), tuple(words.values())
 
 

@@ -8,6 +8,7 @@ from engram.composition.container import Application
 from engram.composition.parts.learning_services import APPLY_ATTEMPTS
 from engram.context.errors import ConflictError, IdempotencyConflictError, InvalidRequestError, NotFoundError
 from engram.core.learning.logged_verdict import LoggedVerdict
+from engram.core.learning.ratings import find_meaning
 from engram.services.question.query import Query
 from engram.services.verdict.receipt import Receipt
 from engram.services.verdict.verdict import NamedSentence, Verdict
@@ -192,10 +193,12 @@ class TestChangedPassages:
 
     def test_a_thumb_spares_it(self, application: Application, changed: Query) -> None:
         verdict = self.build_verdict(changed, rating="up")
-        likely = {one.sentence_id for one in self.accept(application, verdict).likely}
+        likely = {one.sentence_id: one.probability for one in self.accept(application, verdict).likely}
         new = state.sentences(application, changed.scope.collection.name, "warsaw").values()
         assert likely
-        assert not likely & set(new)
+        assert not likely.keys() & set(new)
+        first = find_meaning("up", None, has_citations=False).compute_reference_probability(1)
+        assert max(likely.values()) < first  # Warsaw stood first, and none takes its place
 
     def test_the_stored_answer_tells_which_text_it_showed(self, application: Application, changed: Query) -> None:
         answer = application.answers.episodes.read(changed.scope, self.query_id).answer

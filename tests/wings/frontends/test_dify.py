@@ -165,6 +165,7 @@ def test_conditions_are_joined_by_and_or_or(http: TestClient, ingest: Ingest, co
         ({"logical_operator": "or", "conditions": conditions}, "ab"),
         ({"conditions": []}, "abc"),
         ({"conditions": None}, "abc"),
+        ({"logical_operator": None, "conditions": None}, "abc"),
         ({}, "abc"),
     ]
     for condition, ids in expected:

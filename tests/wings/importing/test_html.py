@@ -196,6 +196,8 @@ def test_boxes_chosen_options_and_values_are_text() -> None:
         "<p>Smoking: <input type=radio name=s checked> no <input type=radio name=s> yes</p>"
         "<p>Floor: <select><option>first<option selected>second</select>, name: <input value='Otto Berg'>.</p>"
         "<p>Remarks: <textarea>scratch near the door</textarea></p>"
+        "<p>Volume: <input type=range value=7>, of kind <input type=dial value=loud></p>"
+        "<p>Tank: <meter value=0.6></meter>, charged: <progress value=70 max=100>70 %</progress></p>"
         "<p><label for=k>Gas</label><input id=k type=checkbox checked></p>"
         "<div role=checkbox aria-checked=true>Water</div><div role=switch aria-checked=false>Power</div>"
         "<div><input type=checkbox id=menu><input type=hidden value=a>"
@@ -206,6 +208,8 @@ def test_boxes_chosen_options_and_values_are_text() -> None:
         "Smoking: ☒ no ☐ yes",
         "Floor: second, name: Otto Berg.",
         "Remarks: scratch near the door",
+        "Volume: 7, of kind loud",
+        "Tank: 0.6, charged: 70 %",
         "Gas ☒",
         "☒ Water",
         "☐ Power",

@@ -59,6 +59,13 @@ def sentences(made: Conversion) -> list[str]:
         (1, '"☑";;"☐"', "☑"),
         (0, '0;-0;"-"', "0"),
         (7, ";;;", "7"),
+        (3, 'General" pcs"', "3 pcs"),
+        (-3, 'General" pcs"', "-3 pcs"),
+        (-2.5, '"+"General;"minus "General', "minus 2.5"),
+        (4, "[$€-407] general", "€ 4"),
+        (0.05, "General%", "0.05"),
+        (0.5, '# ?/?" cups"', "0.5 cups"),
+        (12345.678, '0.00E+00" m"', "12345.678 m"),
     ],
 )
 def test_a_number_is_written_as_its_format_shows_it(value: float, code: str, shown: str) -> None:

@@ -362,6 +362,9 @@ def test_filled_fields_of_a_form_are_read() -> None:
         "/FT /Tx /T (empty)",
         "/FT /Tx /T (secret) /Ff 8192 /V (swordfish)",
         "/FT /Ch /T (Floor) /Opt [(first) (second)] /Ff 131072 /V (second)",
+        "/FT /Ch /T (Heating) /Opt [[(1) (gas)] [(2) (oil)]] /V (2)",
+        "/FT /Ch /T (Pets) /Opt [(cat) (dog) (bird)] /Ff 2097152 /V [(cat) (bird)]",
+        "/FT /Ch /T (Trade) /Opt [(baker)] /Ff 393216 /V (tailor)",
         "/FT /Btn /T (Smoking allowed) /V /Off /AS /Off",
         "/FT /Btn /T (Keys returned) /V /Yes /AS /Yes /AP << /N << /Yes null /Off null >> >>",
     ]
@@ -371,6 +374,9 @@ def test_filled_fields_of_a_form_are_read() -> None:
         "Name: Otto Berg",
         "Rent in euros: 900",
         "Floor: second",
+        "Heating: oil",
+        "Pets: cat, bird",
+        "Trade: tailor",
         "☐ Smoking allowed",
         "☒ Keys returned",
     ]

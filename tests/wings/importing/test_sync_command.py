@@ -313,17 +313,44 @@ def test_a_watched_folder_is_followed(cli: Cli, folder: Path, collection: str, t
     assert "roads.txt#1" not in list_passages(cli, collection)
 
 
-def test_another_folder_under_the_watched_path_is_followed(
+def lead_elsewhere(link: Path, folder: Path) -> None:
+    """Have a link lead to another folder, without a moment in which it leads nowhere."""
+    (link.parent / "next").symlink_to(folder)
+    (link.parent / "next").replace(link)
+
+
+def test_a_link_that_leads_to_another_folder_is_the_same_folder(
     cli: Cli, folder: Path, collection: str, tmp_path: Path
 ) -> None:
+    lead_elsewhere(link := tmp_path / "current", folder)
+    sync(cli, link, collection)
+    lead_elsewhere(link, shutil.copytree(folder, tmp_path / "release"))
+    (link / "roads.txt").unlink()
+    assert sync(cli, link, collection) == {"files": 3, "deleted": ["roads.txt"]}
+    named = cli("import", str(tmp_path / "release" / "rivers.txt"), "-c", collection)
+    assert named.returncode == 0
+    assert len(list_passages(cli, collection)) == 3
+
+
+@pytest.mark.parametrize("is_link", [False, True])
+def test_another_folder_under_the_watched_path_is_followed(
+    cli: Cli, folder: Path, collection: str, tmp_path: Path, is_link: bool
+) -> None:
     output = tmp_path / "output"
+    if is_link:
+        lead_elsewhere(link := tmp_path / "current", folder)
+        folder = link
     quick = replace(cli, constants={"engram.wings.importing.cli.sync_command:RETRY_MILLISECONDS": 300})
     with output.open("wb") as log:
         watching = quick.begin("sync", str(folder), "-c", collection, "--watch", output=log)
         try:
             await_line(output, "4 files: 4 uploaded")
-            folder.rename(tmp_path / "earlier")
-            shutil.copytree(tmp_path / "earlier", folder)
+            shutil.copytree(folder, tmp_path / "release")
+            if is_link:
+                lead_elsewhere(folder, tmp_path / "release")
+            else:
+                folder.rename(tmp_path / "earlier")
+                (tmp_path / "release").rename(folder)
             (folder / "roads.txt").write_text("The road to Bern is open.")
             await_line(output, "4 files: 1 uploaded")
             (folder / "towns.txt").unlink()

@@ -68,7 +68,7 @@ class _Names:
         passages: external id -> passage.
         stand_in_by_passage: passage that the answer left out as a duplicate -> the shown one that stands for it.
         changed: passages whose text is another than the answer showed.
-        top_passages: the first passages of a rated answer, best first; none whose text changed since.
+        top_passages: the first passages of a rated answer, best first.
         texts: passage -> its sentences in order, each with its words.
         twins: sentence of a left-out passage -> the passage that stands for it, and the same sentences there.
         nearest: passage that helped as a whole -> its sentences, the nearest to the question first and headings
@@ -103,7 +103,6 @@ class _Names:
         named_passages = {*passage_ids.values(), *stand_ins, *stand_ins.values()}
         top_passages = [] if verdict.rating is None else [*shown.by_row][:RATED_PASSAGES]
         changed = _find_changed(reader, collection_id, shown, {*named_passages, *top_passages})
-        top_passages = [passage for passage in top_passages if passage not in changed]
         stored = passages.list_sentences(reader, collection_id, {*named_passages, *top_passages})
         sentences = {passage: list(own) for passage, own in groupby(stored, lambda sentence: sentence.passage_id)}
         texts = {key: [(one.id, _normalise_words(one.text)) for one in own] for key, own in sentences.items()}
@@ -338,7 +337,7 @@ def _resolve_rating(verdict: Verdict, rating: Rating, names: _Names) -> LoggedVe
 
 
 def _choose_nearest_of_top_passages(meaning: RatingMeaning, names: _Names) -> dict[int, float]:
-    """Choose from each top passage the sentence nearest to the question.
+    """Choose from each top passage whose text did not change the sentence nearest to the question.
 
     Returns:
         Sentence -> probability that the rating speaks of it, in id order.
@@ -346,7 +345,7 @@ def _choose_nearest_of_top_passages(meaning: RatingMeaning, names: _Names) -> di
     probability_by_sentence: dict[int, float] = {}
     for rank, passage in enumerate(names.top_passages, start=1):
         nearest, probability = names.nearest.get(passage, ()), meaning.compute_reference_probability(rank)
-        if nearest and probability > 0:
+        if nearest and probability > 0 and passage not in names.changed:
             probability_by_sentence[nearest[0]] = probability
     return dict(sorted(probability_by_sentence.items()))
 

@@ -630,7 +630,7 @@ class MetadataConditionIn(TypedDict):
     """
 
     conditions: NotRequired[list[ConditionIn] | None]
-    logical_operator: NotRequired[Literal["and", "or"]]
+    logical_operator: NotRequired[Literal["and", "or"] | None]
 
 
 Document: TypeAlias = str

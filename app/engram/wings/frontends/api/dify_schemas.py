@@ -145,14 +145,14 @@ class MetadataConditionIn(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
 
-    logical_operator: Literal["and", "or"] = "and"
+    logical_operator: Literal["and", "or"] | None = None
     conditions: Annotated[list[ConditionIn], Field(max_length=MAX_CONDITIONS)] | None = None
 
     def filter(self) -> dict[str, Any] | None:
-        """All of them, or any, as a query's filter; None if there is none."""
+        """All of them (also without an operator), or any, as a query's filter; None if there is none."""
         if not self.conditions:
             return None
-        return {f"${self.logical_operator}": [one.filter() for one in self.conditions]}
+        return {f"${self.logical_operator or 'and'}": [one.filter() for one in self.conditions]}
 
 
 class RetrievalSettingIn(BaseModel):

@@ -182,5 +182,5 @@ def _find_targets(rules: "ReaderRules", files: Sequence["SourceFile"]) -> dict[s
 def _find_folder(file: "SourceFile", folders: set[str | None]) -> str | None:
     """The innermost imported folder that a file lies in which was named itself."""
     path = file.path.resolve()
-    above = [folder for folder in folders if folder is not None and path.is_relative_to(Path(folder))]
+    above = [folder for folder in folders if folder is not None and path.is_relative_to(Path(folder).resolve())]
     return max(above, key=len, default=None)

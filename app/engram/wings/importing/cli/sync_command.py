@@ -1,5 +1,6 @@
 """The command that keeps documents in step with a folder or an address."""
 
+import os
 import re
 import signal
 import time
@@ -99,7 +100,7 @@ def sync(
     check_sizes(size, overlap)
     seconds = None if every is None else _parse_interval(every)
     opened = _open_source(source, allow_private=allow_private)
-    folder = None if "://" in source else Path(source).resolve()
+    folder = None if "://" in source else Path(os.path.abspath(source))
     if watch and folder is None:
         raise InvalidRequestError("--watch follows a folder of this machine. For an address give --every 15m.")
     stays = watch or seconds is not None
@@ -150,7 +151,7 @@ def _open_source(name: str, *, allow_private: bool) -> "Source":
     folder = Path(name)
     if not folder.is_dir():
         raise InvalidRequestError(f"{name} is no folder. `engram import` reads a file.")
-    return LocalFiles([folder.resolve()])
+    return LocalFiles([Path(os.path.abspath(folder))])
 
 
 def _parse_interval(text: str) -> float:
@@ -198,7 +199,8 @@ def _watch(folder: Path) -> Iterator[bool]:
     """Whether the folder changed, whenever it did and every few seconds.
 
     Changes are noted from the first answer on, also those while the caller is at work. The system tells only of the
-    folder that was there at first: another one under its path, such as a mount, counts as a change.
+    folder that was there at first: another one under its path, such as a mount or where a link leads now, counts as
+    a change.
     """
     try:
         from watchfiles import watch
@@ -208,7 +210,7 @@ def _watch(folder: Path) -> Iterator[bool]:
     from engram.wings.importing.conversion.reader_rules import FILE
 
     def concerns(_change: object, path: str) -> bool:
-        parts = Path(path).relative_to(folder).parts
+        parts = Path(path).relative_to(place).parts
         return not any(map(is_left_out, parts[:-1] if parts[-1:] == (FILE,) else parts))
 
     while True:
@@ -217,9 +219,9 @@ def _watch(folder: Path) -> Iterator[bool]:
             yield False
             time.sleep(RETRY_MILLISECONDS / 1_000)
             continue
-        is_new = True
+        is_new, place = True, folder.resolve()
         for changes in watch(
-            folder, watch_filter=concerns, yield_on_timeout=True, rust_timeout=RETRY_MILLISECONDS, debounce=1_000
+            place, watch_filter=concerns, yield_on_timeout=True, rust_timeout=RETRY_MILLISECONDS, debounce=1_000
         ):
             if _identify(folder) != watched:
                 break

@@ -99,7 +99,7 @@ def list_files(paths: Sequence[Path], prefix: str = "") -> Listing:
             else:
                 sources.append(SourceFile(path, escape_name(f"{prefix}{path.name}")))
             continue
-        for source in _walk_folder(path.resolve(), prefix, unreadable, hidden, outside, links):
+        for source in _walk_folder(path, prefix, unreadable, hidden, outside, links):
             if is_wanted(source.name) and _is_empty(source.path):
                 empty.append(source.name)
             elif is_wanted(source.name):
@@ -185,16 +185,17 @@ def name_hidden(path: Path, name: str, *, is_folder: bool) -> list[str]:
 
 
 def _walk_folder(
-    top: Path, prefix: str, unreadable: list[str], hidden: list[str], outside: list[str], links: list[str]
+    named: Path, prefix: str, unreadable: list[str], hidden: list[str], outside: list[str], links: list[str]
 ) -> Iterator[SourceFile]:
     """The files below a folder, and links to them.
 
     Args:
+        named: the folder, or a link to it: documents keep the name of the link, wherever it leads later.
         unreadable: takes the folders that cannot be entered.
         hidden: takes what ``name_hidden`` names.
         outside, links: take the names of links that are not followed, see ``Listing``.
     """
-    folder = escape_name(str(top))
+    folder, top = escape_name(os.path.abspath(named)), named.resolve()
     paths: list[Path] = []
     for directory, folders, names in os.walk(
         top, onerror=lambda error: unreadable.append(escape_name(error.filename))

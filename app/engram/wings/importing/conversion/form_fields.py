@@ -45,17 +45,27 @@ def _read_field(raw: Any, form: Any, annotation: Any) -> str:
         is_text = kind == raw.FPDF_FORMFIELD_TEXTFIELD
         if is_text and raw.FPDFAnnot_GetFormFieldFlags(form, annotation) & _PASSWORD:
             return ""
-        value = _read_text(raw.FPDFAnnot_GetFormFieldValue, form, annotation)
+        chosen = [] if is_text else _list_chosen(raw, form, annotation)
+        value = ", ".join(chosen) or _read_text(raw.FPDFAnnot_GetFormFieldValue, form, annotation)
     else:
         return ""
     return f"{label}: {value}" if label and value else value
 
 
-def _read_text(function: Callable[..., int], form: Any, annotation: Any) -> str:
+def _list_chosen(raw: Any, form: Any, annotation: Any) -> list[str]:
+    """Return the chosen options of a list as a person sees them."""
+    return [
+        _read_text(raw.FPDFAnnot_GetOptionLabel, form, annotation, number)
+        for number in range(raw.FPDFAnnot_GetOptionCount(form, annotation))
+        if raw.FPDFAnnot_IsOptionSelected(form, annotation, number)
+    ]
+
+
+def _read_text(function: Callable[..., int], *named: Any) -> str:
     """Call a function of pdfium that fills a buffer with UTF-16."""
-    size = function(form, annotation, None, 0)
+    size = function(*named, None, 0)
     buffer = (c_ushort * (size // 2))()
-    function(form, annotation, buffer, size)
+    function(*named, buffer, size)
     return flatten_text(bytes(buffer).decode("utf-16-le", "replace").rstrip("\0"))
 
 

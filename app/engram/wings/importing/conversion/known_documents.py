@@ -29,9 +29,10 @@ def name_file(file: SourceFile, known: Sequence[KnownDocument]) -> str:
     """
     path = file.path.resolve()
     for folder in sorted({one.folder for one in known if one.folder}, key=len, reverse=True):
-        if path.is_relative_to(folder):
-            prefix = _find_prefix(Path(folder), [one.source for one in known if one.folder == folder])
-            return escape_name(f"{prefix}{path.relative_to(folder).as_posix()}")
+        top = Path(folder).resolve()
+        if path.is_relative_to(top):
+            prefix = _find_prefix(top, [one.source for one in known if one.folder == folder])
+            return escape_name(f"{prefix}{path.relative_to(top).as_posix()}")
     elsewhere = {one.source for one in known if one.folder is None or not Path(one.folder).is_dir()}
     return next((name for name in _list_ends(escape_name(path.as_posix())) if name in elsewhere), file.name)
 

@@ -1,7 +1,7 @@
 """Numbers of a spreadsheet as its reader sees them: percentages, thousands, currencies, hours, leading zeros.
 
-Covers what the format codes of ECMA-376 say about a number's digits and the text around them. Fractions, powers of
-ten, codes with conditions, and digits with text between them are written as plain numbers.
+Covers what the format codes of ECMA-376 say about a number's digits and the text around them. Fractions and powers
+of ten are written as plain numbers between their texts, and what has conditions or text between digits without it.
 """
 
 import datetime
@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 _LITERAL = re.compile(r'"([^"]*)"|\\(.)|\[\$([^\]-]*)[^\]]*\]|[_*].|\[[^\]]*\]|([^"\\\[_*])')
 _DIGITS = re.compile(r"[#0?][#0?,.]*|\.[#0?]+")
+_AS_IT_IS = re.compile(r"General|[#0?][#0?,.]*[eE][+-][#0?]+|(?:[#0?]+ +)?[#0?]+ */ *[#0?1-9]+", re.IGNORECASE)
+"""How a code shows a number that is written plainly here: as it is, as a power of ten, or as a fraction."""
 _CONDITION = re.compile(r"\[[<>=]")
 _ELAPSED = re.compile(r"\[(h+|m+|s+)\]", re.IGNORECASE)
 _PLACES = 21
@@ -40,7 +42,9 @@ def format_number(value: float, code: str) -> str:
     at = 1 if value < 0 and len(sections) > 1 else 2 if value == 0 and len(sections) > 2 else 0
     parsed = _parse(sections[at])
     if parsed is None:
-        return _read_words(sections[at]) or plain_number(value)
+        before, after = _read_texts_around(sections[at])
+        number_text = plain_number(abs(value) if at == 1 else value)
+        return _read_words(sections[at]) or " ".join(f"{before}{number_text}{after}".split())
     number = Decimal(repr(value)).scaleb(parsed.scale)
     rounded = number
     if abs(number) < 10**_PLACES:
@@ -94,14 +98,29 @@ def _read_words(section: str) -> str:
 
 
 @lru_cache(maxsize=1_000)
-def _parse(section: str) -> _Code | None:
-    """Parse how a section writes a number; None where it has no digits, or a form that is not covered."""
-    plain, literal = [], []  # the code without its literal text, and that text by its place
+def _read_texts_around(section: str) -> tuple[str, str]:
+    """What a section shows before and after a number that is written as it is."""
+    code, shown = _part_literals(section)
+    found = _AS_IT_IS.search(code)
+    if found is None or "%" in code or re.search(r"[#0?]", code[found.end() :]):
+        return "", ""
+    return shown[: found.start()], shown[found.end() :]
+
+
+def _part_literals(section: str) -> tuple[str, str]:
+    """The code without its literal text, and with it at the same places."""
+    plain, literal = [], []
     for match in _LITERAL.finditer(section):
         text = match[1] or match[2] or match[3] or ""
         plain.append(match[4] or "\0" * len(text))
         literal.append(match[4] or text)
-    code, shown = "".join(plain), "".join(literal)
+    return "".join(plain), "".join(literal)
+
+
+@lru_cache(maxsize=1_000)
+def _parse(section: str) -> _Code | None:
+    """Parse how a section writes a number; None where it has no digits, or a form that is not covered."""
+    code, shown = _part_literals(section)
     digits = _DIGITS.search(code)
     if digits is None or not re.search(r"[#0]", digits[0]) or re.search(r"[eE][+-]|/|General|@", code):
         return None

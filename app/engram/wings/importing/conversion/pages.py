@@ -22,8 +22,9 @@ from engram.wings.importing.conversion.symbol_fonts import find_font, read_signs
 from engram.wings.importing.conversion.table_model import Cell, lay_out, write_table
 
 TICKED, UNTICKED = "☒", "☐"
-_VALUES = (None, "", "text", "number", "email", "tel", "url", "date", "time", "datetime-local", "month", "week")
-"""Types of fields whose value is text that a person sees."""
+_NO_VALUES = ("hidden", "password", "file", "image", "color", "submit", "reset", "button", "checkbox", "radio")
+"""Types of fields whose value is no text that a person filled in. Browsers show those of unknown types as text."""
+_GAUGES = ("meter", "progress")
 _TICKED_ROLES = ["checkbox", "radio", "switch", "menuitemcheckbox", "menuitemradio"]
 _LABELLED = ("label", "li", "p", "dd", "dt")
 _CELLS = ("td", "th")
@@ -264,15 +265,15 @@ def _write_fields(soup: Any) -> None:
     for tag in soup.find_all(attrs={"aria-checked": True, "role": _TICKED_ROLES}):
         if tag.get_text().strip() or _is_labelled(tag, named):
             tag.insert(0, f"{TICKED if tag['aria-checked'] == 'true' else UNTICKED} ")
-    for tag in find_tags(soup, ("input", "select", "textarea")):
-        if tag.name == "textarea":
+    for tag in find_tags(soup, ("input", "select", "textarea", *_GAUGES)):
+        if tag.name == "textarea" or (tag.name in _GAUGES and tag.get_text().strip()):
             text = tag.get_text()
         elif tag.name == "select":
             chosen = (option for option in find_tags(tag, ("option",)) if option.has_attr("selected"))
             text = ", ".join(flatten_text(option.get_text()) for option in chosen)
         else:
             kind = str(tag.get("type") or "").casefold()
-            text = str(tag.get("value") or "") if kind in _VALUES else ""
+            text = "" if kind in _NO_VALUES else str(tag.get("value") or "")
             if kind in ("checkbox", "radio") and _is_labelled(tag, named):
                 text = TICKED if tag.has_attr("checked") else UNTICKED
         after = str(tag.next_sibling or "")[:1]
