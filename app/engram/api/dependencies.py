@@ -399,8 +399,8 @@ OptionalKey = Annotated[str | None, Depends(_read_optional_key)]
 Limit = Annotated[int, Query(ge=1, le=1_000, description="Rows per page.")]
 
 
-def part_page(rows: Sequence[Row], limit: int) -> tuple[Sequence[Row], Row | None]:
-    """Part a page of at most ``limit`` rows from a row more, which tells that there is a next page.
+def cut_page(rows: Sequence[Row], limit: int) -> tuple[Sequence[Row], Row | None]:
+    """Cut a page of at most ``limit`` rows from rows with one more, which tells that there is a next page.
 
     Returns:
         the page, and its last row; None: it is the last page.

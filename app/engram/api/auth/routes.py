@@ -16,7 +16,7 @@ from engram.api.auth.schemas import (
     WhoOut,
 )
 from engram.api.body_reading import Route
-from engram.api.dependencies import App, Asker, EventId, Limit, needs, part_page
+from engram.api.dependencies import App, Asker, EventId, Limit, cut_page, needs
 from engram.api.operations import operation
 from engram.api.problems import responses
 from engram.api.schemas import MAX_ID, JudgeName
@@ -72,7 +72,7 @@ def get_access_keys(
     app: App, asker: Asker, after: Annotated[int, Query(ge=0, le=MAX_ID)] = 0, limit: Limit = 100
 ) -> AccessKeysOut:
     """List the tenant's access keys in the order of their creation, including revoked and expired ones."""
-    keys, last = part_page(app.auth.access_keys.page(asker, after, limit + 1), limit)
+    keys, last = cut_page(app.auth.access_keys.page(asker, after, limit + 1), limit)
     return AccessKeysOut(
         keys=[AccessKeyOut.model_validate(key) for key in keys],
         next_after=last and last.id,

@@ -11,7 +11,7 @@ from engram.api.body_reading import BODIES, Route, receive_whole
 from engram.api.corpus.document_schemas import ChangedDocument, DocumentChangeIn, ManifestIn, StepsOut
 from engram.api.corpus.passage_bodies import MAX_JSON_BYTES, reason
 from engram.api.corpus.schemas import SOURCE_CHARACTERS, DocumentOut, DocumentsOut, normalise_source
-from engram.api.dependencies import App, Limit, QueryScope, needs, part_page
+from engram.api.dependencies import App, Limit, QueryScope, cut_page, needs
 from engram.api.operations import operation
 from engram.api.path_converters import path_text
 from engram.api.request_principal import holder
@@ -36,7 +36,7 @@ def get_documents(
 ) -> DocumentsOut:
     """List the documents that you may read, by their sources, with passages, pages, date and notes."""
     found = app.corpus.documents.page(scope, after, limit + 1, normalise_source(prefix))
-    page, last = part_page(found, limit)
+    page, last = cut_page(found, limit)
     return DocumentsOut(
         collection=scope.collection.name,
         documents=[DocumentOut.model_validate(document) for document in page],

@@ -29,8 +29,8 @@ from engram.api.dependencies import (
     PathScope,
     QueryScope,
     build_opener,
+    cut_page,
     needs,
-    part_page,
 )
 from engram.api.jobs.routes import build_accepted
 from engram.api.jobs.schemas import AcceptedJob
@@ -169,7 +169,7 @@ def get_collections(
     app: App, asker: Asker, after: Annotated[CollectionName | None, Query()] = None, limit: Limit = 100
 ) -> CollectionsOut:
     """List the collections that your key may read, by name."""
-    page, last = part_page(app.corpus.ingest.collections(after, limit + 1, asker), limit)
+    page, last = cut_page(app.corpus.ingest.collections(after, limit + 1, asker), limit)
     return CollectionsOut(
         collections=[CollectionOut.from_service(item) for item in page],
         next_after=last and last.name,
@@ -189,7 +189,7 @@ def get_passages(
     app: App, scope: PathScope, after: Annotated[Storable | None, Query(max_length=512)] = None, limit: Limit = 100
 ) -> PassagesOut:
     """List passages in the order of their ids, without their sentences."""
-    page, last = part_page(app.corpus.ingest.passages(scope, after, limit + 1), limit)
+    page, last = cut_page(app.corpus.ingest.passages(scope, after, limit + 1), limit)
     return PassagesOut(
         passages=[
             ListedPassageOut.combine(

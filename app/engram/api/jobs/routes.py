@@ -6,7 +6,7 @@ from uuid import UUID
 from fastapi import APIRouter, Query, Response, status
 
 from engram.api.body_reading import Route
-from engram.api.dependencies import App, JobAt, Limit, PathScope, needs, part_page
+from engram.api.dependencies import App, JobAt, Limit, PathScope, cut_page, needs
 from engram.api.jobs.schemas import AcceptedJob, JobDetail, JobOut, JobsOut, LineError, build_job_url
 from engram.api.operations import operation
 from engram.api.schemas import MAX_ID
@@ -30,7 +30,7 @@ def get_job(
     view = app.jobs.jobs.show(at.scope, at.id)
     app.auth.reads.note_write(at.scope.collection.id)
     found = app.corpus.ingest.errors(view.job, errors_after, errors_limit + 1)
-    errors, last = part_page(found, errors_limit)
+    errors, last = cut_page(found, errors_limit)
     return JobDetail.from_service(
         view,
         errors=[LineError(line=line, reason=reason) for line, reason in errors],
@@ -69,7 +69,7 @@ def get_jobs(
 ) -> JobsOut:
     """List the collection's jobs, the latest first."""
     app.auth.access.check_ingest(scope)
-    jobs_page, last = part_page(app.jobs.jobs.page(scope, before, limit + 1), limit)
+    jobs_page, last = cut_page(app.jobs.jobs.page(scope, before, limit + 1), limit)
     return JobsOut(
         collection=scope.collection.name,
         jobs=[JobOut.from_service(shown) for shown in jobs_page],

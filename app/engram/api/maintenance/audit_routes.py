@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
 from engram.api.body_reading import Route
-from engram.api.dependencies import App, Asker, Limit, needs, part_page
+from engram.api.dependencies import App, Asker, Limit, cut_page, needs
 from engram.api.operations import operation
 from engram.api.schemas import MAX_ID, ResponseModel
 from engram.core.auth.access_keys import AUDIT
@@ -45,7 +45,7 @@ def get_audit(
     limit: Limit = 100,
 ) -> AuditLogOut:
     """List who changed settings, judges, keys or jobs, revoked verdicts or removed collections, or tried to."""
-    entries, last = part_page(app.maintenance.audit_log.page(asker, before, limit + 1), limit)
+    entries, last = cut_page(app.maintenance.audit_log.page(asker, before, limit + 1), limit)
     return AuditLogOut(
         entries=[AuditEntryOut.model_validate(entry) for entry in entries],
         next_before=last and last.id,

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query
 
 from engram.api.body_reading import Route
-from engram.api.dependencies import App, Limit, PathScope, needs, part_page
+from engram.api.dependencies import App, Limit, PathScope, cut_page, needs
 from engram.api.operations import operation
 from engram.api.schemas import JudgeName, Text
 from engram.api.verdict.judge_schemas import JudgeIn, JudgeOut, JudgesOut
@@ -20,7 +20,7 @@ After = Annotated[Text | None, Query(max_length=200, description="Judges after t
 @router.get("/collections/{name}/judges", **operation("List judges", needs(AUDIT, readers="bound"), 404))
 def get_judges(scope: PathScope, app: App, after: After = None, limit: Limit = 100) -> JudgesOut:
     """List judges by name, with their number of verdicts, their noises and daily caps."""
-    judges, last = part_page(app.learning.judges.page(scope, after or "", limit + 1), limit)
+    judges, last = cut_page(app.learning.judges.page(scope, after or "", limit + 1), limit)
     return JudgesOut(
         collection=scope.collection.name,
         judges=[JudgeOut.from_service(view) for view in judges],

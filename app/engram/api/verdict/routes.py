@@ -18,8 +18,8 @@ from engram.api.dependencies import (
     QueryScope,
     RequiredKey,
     VerdictAt,
+    cut_page,
     needs,
-    part_page,
     read_frequent_body,
 )
 from engram.api.jobs.routes import build_accepted
@@ -134,7 +134,7 @@ def list_feedback(
     listed = app.learning.verdict_listing.page(
         scope, status=status, after=after, before=before, limit=limit + 1, query=query_id, stale=stale
     )
-    page, last = part_page(listed, limit)
+    page, last = cut_page(listed, limit)
     following = last and last.event.id
     return FeedbackPage(
         feedback=[_format_listed(summary, scope.collection.name) for summary in page],

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query
 
 from engram.api.body_reading import Route
-from engram.api.dependencies import App, Limit, PathScope, needs, part_page
+from engram.api.dependencies import App, Limit, PathScope, cut_page, needs
 from engram.api.operations import operation
 from engram.api.schemas import Moment, Text
 from engram.core.auth.access_keys import JUDGE
@@ -33,7 +33,7 @@ def get_pulled_scores(
 ) -> PulledScoresOut:
     """List the scores that your pull of this name sent as ratings, and those that it revoked."""
     found = app.wing(FrontendServices).pulls.page(scope, source, since=since, after=after or "", limit=limit + 1)
-    scores, last = part_page(found, limit)
+    scores, last = cut_page(found, limit)
     return PulledScoresOut(
         collection=scope.collection.name,
         source=source,

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from engram.api.dependencies import App, Limit, PathScope, QueryScope, needs, part_page
+from engram.api.dependencies import App, Limit, PathScope, QueryScope, cut_page, needs
 from engram.api.operations import operation
 from engram.api.path_converters import ExternalIdPath, PassageRoute, path_text
 from engram.api.schemas import MAX_ID
@@ -67,7 +67,7 @@ def get_generations(
 ) -> GenerationsOut:
     """List the collection's key generations, the latest first, including those rolled back."""
     found = published_of(app).evolve.generations(scope, before, limit + 1)
-    generations, last = part_page(found, limit)
+    generations, last = cut_page(found, limit)
     return GenerationsOut(
         collection=scope.collection.name,
         generations=[GenerationOut.model_validate(generation) for generation in generations],

@@ -18,8 +18,8 @@ from engram.api.dependencies import (
     QueryScope,
     RequiredKey,
     ResourceAccess,
+    cut_page,
     needs,
-    part_page,
 )
 from engram.api.operations import operation
 from engram.api.schemas import OnBehalfOfQuery
@@ -113,7 +113,7 @@ def get_sessions(
     """List the collection's sessions, the latest first: your own, or with scope `audit` everybody's."""
     with scope.act_as(on_behalf_of) as acted:
         found = sessions_of(app).sessions.page(acted, status, before, limit + 1)
-    sessions_page, last = part_page(found, limit)
+    sessions_page, last = cut_page(found, limit)
     return SessionsOut(
         collection=scope.collection.name,
         sessions=[ListedSessionOut.from_service(one) for one in sessions_page],

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from pydantic import ConfigDict, Field
 
-from engram.api.dependencies import part_page
+from engram.api.dependencies import cut_page
 from engram.api.schemas import MAX_ID, Model, ResponseModel
 from engram.wings.tuning.services.tuning_service import TuningStanding
 
@@ -68,7 +68,7 @@ class TuningOut(ResponseModel):
     @classmethod
     def from_service(cls, standing: TuningStanding, limit: int) -> "TuningOut":
         """Build the answer of a standing that was read with one generation more than the limit."""
-        generations, last = part_page(standing.generations, limit)
+        generations, last = cut_page(standing.generations, limit)
         return cls(
             collection=standing.collection,
             enabled=standing.is_on,
