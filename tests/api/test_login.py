@@ -230,7 +230,7 @@ def test_a_provider_without_an_address_to_log_in_at_is_said_so(
 def test_pages_say_whether_people_can_log_in(browser: TestClient, http: TestClient) -> None:
     for path in ("/", "/search"):
         assert "<html data-login" in browser.get(path).text
-        assert "data-login" not in http.get(path).text
+        assert "<html data-login" not in http.get(path).text
     assert http.get("/login", follow_redirects=False).status_code == 404
 
 

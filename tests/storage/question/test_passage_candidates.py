@@ -16,7 +16,9 @@ def test_candidates_are_the_nearest_those_that_match_best_and_those_given(
     with application.database.read() as reader:
         focus = Focus(collections.find(reader, curie), question, limits=LIMITS)
         every = passages_by_key.find_nearest_passages(reader, focus, 100)
-        words = lexical_index.search(reader, focus.collection, TERMS, 100, focus.word_search)
+        words = lexical_index.search(
+            reader, focus.collection, TERMS, 100, passage_candidates.build_word_search(focus)
+        )
         found = passage_candidates.find(reader, focus, TERMS, 1, [list(every)[-1]])
         again = passage_candidates.find(reader, focus, TERMS, 1, [list(every)[-1]], near=list(every))
         alone = passage_candidates.find(reader, focus, {}, 2)

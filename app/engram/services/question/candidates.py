@@ -186,8 +186,9 @@ def search_by_words(reader: Reader, focus: Focus, terms: Mapping[str, float], li
     """The ``limit`` passages with the highest BM25 score, passage -> score, best first."""
     if not terms:
         return {}
+    statement = passage_candidates.build_word_search(focus)
     return lexical_index.search(
-        reader, focus.collection, terms, limit, focus.word_search, evolved=focus.evolved, **focus.condition_values
+        reader, focus.collection, terms, limit, statement, evolved=focus.evolved, **focus.condition_values
     )
 
 

@@ -61,6 +61,17 @@ class PassageLikeness:
     sentences: NDArray[np.float64]
 
 
+def build_word_search(focus: Focus) -> str:
+    """The statement of the best passages word for word: by all terms where few passages are left."""
+    is_bounded = not focus.is_narrowed or (focus.among is None and "passage" in focus.collection.indexed)
+    return lexical_index.build_word_search(
+        condition=focus.passage_condition if focus.is_narrowed else None,
+        among="" if focus.among is None else "%(among)s::bigint[]",
+        is_bounded=is_bounded,
+        evolved=focus.evolved,
+    )
+
+
 def find(
     reader: Reader,
     focus: Focus,
@@ -80,7 +91,7 @@ def find(
     row = reader.row(
         f"""
         WITH {lexical_index.question(reader, evolved=focus.evolved)},
-        worded AS MATERIALIZED ({focus.word_search}),
+        worded AS MATERIALIZED ({build_word_search(focus)}),
         nearest AS MATERIALIZED ({passages_by_key.build_nearest_query(focus, "%(nearest)s")}),
         keyed AS MATERIALIZED ({passages_by_key.build_query_with_given(focus, worded)}),
         said AS MATERIALIZED (

@@ -146,7 +146,9 @@ def list_few_matching(
     )
     if (share or 0.0) * collection.passage_count > 2 * most:
         return None
-    own = build_index_condition(collection.id, "p.") if condition.indexed else "p.collection_id = %(collection)s"
+    own = "p.collection_id = %(collection)s"
+    if condition.indexed and not reader.distributed:  # a coordinator would ask all nodes
+        own = build_index_condition(collection.id, "p.")
     ids = reader.scalar(
         f"""
         SELECT array_send(array_agg(id ORDER BY id)) FROM (

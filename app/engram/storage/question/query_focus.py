@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from engram.core.ranking.profiles import DEFAULT, Policy
 from engram.core.text.temporal import TimeExpression
 from engram.storage.column_parameters import integers
-from engram.storage.corpus import lexical_index
 from engram.storage.corpus.collections import Collection
 from engram.storage.question.metadata_filter import PassageCondition
 
@@ -86,17 +85,6 @@ class Focus:
             "without": integers(self.without),
             **({} if self.filter is None else self.filter.values),
         }
-
-    @property
-    def word_search(self) -> str:
-        """The statement of the best passages word for word: of all terms where few passages are left."""
-        is_bounded = not self.is_narrowed or (self.among is None and "passage" in self.collection.indexed)
-        return lexical_index.build_word_search(
-            condition=self.passage_condition if self.is_narrowed else None,
-            among="" if self.among is None else "%(among)s::bigint[]",
-            is_bounded=is_bounded,
-            evolved=self.evolved,
-        )
 
     def parameters(self, **more: Any) -> dict[str, Any]:
         """The statement parameters that every statement of this query shares."""
