@@ -22,9 +22,3 @@ def script(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> I
 def test_stages_of_a_query_are_functions_of_the_service(script: ModuleType) -> None:
     for module, name, _ in script.STAGES:
         assert callable(getattr(module, name, None)), (module.__name__, name)
-
-
-@pytest.mark.parametrize("script", ["scale"], indirect=True)
-def test_drawn_statements_are_of_modules_of_storage(script: ModuleType) -> None:
-    modules = {path.stem for path in (ROOT / "app" / "engram" / "storage").rglob("*.py")}
-    assert script.STAGES.keys() <= modules
