@@ -57,7 +57,7 @@ def build_policy(path: str) -> str:
 
 
 def _hash_parts(page: bytes, tag: bytes) -> str:
-    """What a policy says of the scripts, or styles, that are written into a page."""
+    """List the hashes of the scripts, or styles, that are written into a page, as a policy has them."""
     parts = re.findall(rb"<%b(?: type=\"module\")?>(.*?)</%b>" % (tag, tag), page, re.DOTALL)
     return "".join(f" 'sha256-{base64.b64encode(hashlib.sha256(part).digest()).decode()}'" for part in parts)
 

@@ -35,8 +35,8 @@ def get_documents(
     limit: Limit = 100,
 ) -> DocumentsOut:
     """List the documents that you may read, by their sources, with passages, pages, date and notes."""
-    found = app.corpus.documents.page(scope, after, limit + 1, normalise_source(prefix))
-    page, last = cut_page(found, limit)
+    rows = app.corpus.documents.page(scope, after, limit + 1, normalise_source(prefix))
+    page, last = cut_page(rows, limit)
     return DocumentsOut(
         collection=scope.collection.name,
         documents=[DocumentOut.model_validate(document) for document in page],

@@ -29,8 +29,8 @@ def get_job(
     app.auth.access.check_ingest(at.scope)
     view = app.jobs.jobs.show(at.scope, at.id)
     app.auth.reads.note_write(at.scope.collection.id)
-    found = app.corpus.ingest.errors(view.job, errors_after, errors_limit + 1)
-    errors, last = cut_page(found, errors_limit)
+    rows = app.corpus.ingest.errors(view.job, errors_after, errors_limit + 1)
+    errors, last = cut_page(rows, errors_limit)
     return JobDetail.from_service(
         view,
         errors=[LineError(line=line, reason=reason) for line, reason in errors],

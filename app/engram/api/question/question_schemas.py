@@ -88,7 +88,7 @@ class ContextIn(Model):
     )
 
     def to_part(self) -> ContextPart:
-        """What a query carries of it."""
+        """Return the part that a query carries."""
         return ContextPart(**self.model_dump())
 
 

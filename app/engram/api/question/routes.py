@@ -181,8 +181,8 @@ def get_suggestions(
     `as` takes the scope `act-as`.
     """
     with scope.act_as(on_behalf_of) as acted:
-        found = app.answers.suggestions.suggest(acted, prefix, limit)
-    return SuggestionsOut(collection=scope.collection.name, suggestions=found)
+        suggestions = app.answers.suggestions.suggest(acted, prefix, limit)
+    return SuggestionsOut(collection=scope.collection.name, suggestions=suggestions)
 
 
 @router.post("/answer", **question_operation("Answer a question in words"))

@@ -187,21 +187,21 @@ def build_word_search(
     """
     # Rounded, so that the order in which Postgres happens to add cannot part passages of equal score.
     score = "sum(score)::real AS score"
-    said = contributions(among, evolved=evolved)
     if not is_bounded:
-        found = f"SELECT passage_id, {score} FROM ({said}) AS said GROUP BY passage_id"
-        return f"{_keep_meeting(condition, found)} {_BEST_FIRST} LIMIT %(limit)s"
+        added = contributions(among, evolved=evolved)
+        scored = f"SELECT passage_id, {score} FROM ({added}) AS said GROUP BY passage_id"
+        return f"{_keep_meeting(condition, scored)} {_BEST_FIRST} LIMIT %(limit)s"
     scanned, others = (
         contributions(chosen, evolved=evolved).replace(
             "FROM asked", f"FROM (SELECT * FROM asked WHERE {which}) AS asked"
         )
         for chosen, which in ((among, "scanned"), ("ARRAY(SELECT passage_id FROM scanned)", "NOT scanned"))
     )
-    found = f"SELECT passage_id, sum(score) AS score FROM ({scanned}) AS said GROUP BY passage_id"
+    scored = f"SELECT passage_id, sum(score) AS score FROM ({scanned}) AS said GROUP BY passage_id"
     return f"""
         SELECT passage_id, {score} FROM (
             WITH scanned AS MATERIALIZED (
-                {_keep_meeting(condition, found)}
+                {_keep_meeting(condition, scored)}
                 ORDER BY score::real DESC, passage_id
                 LIMIT %(limit)s * (SELECT CASE WHEN bool_and(scanned) THEN 1 ELSE {LOOKED_UP} END FROM asked)
             )
@@ -210,10 +210,10 @@ def build_word_search(
     """
 
 
-def _keep_meeting(condition: str | None, found: str) -> str:
-    """Return the statement of those found, ``passage_id`` and ``score``, that meet a condition on ``passage p``."""
+def _keep_meeting(condition: str | None, scored: str) -> str:
+    """Keep, of a statement's rows ``passage_id`` and ``score``, those that meet a condition on ``passage p``."""
     passage = "" if condition is None else join_by_index("passage p", f"p.id = found.passage_id AND {condition}")
-    return f"SELECT found.passage_id, found.score FROM ({found} OFFSET 0) AS found {passage}"
+    return f"SELECT found.passage_id, found.score FROM ({scored} OFFSET 0) AS found {passage}"
 
 
 def contributions(passages: str, *, evolved: bool) -> str:

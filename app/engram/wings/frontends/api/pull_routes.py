@@ -32,8 +32,8 @@ def get_pulled_scores(
     limit: Limit = 100,
 ) -> PulledScoresOut:
     """List the scores that your pull of this name sent as ratings, and those that it revoked."""
-    found = app.wing(FrontendServices).pulls.page(scope, source, since=since, after=after or "", limit=limit + 1)
-    scores, last = cut_page(found, limit)
+    rows = app.wing(FrontendServices).pulls.page(scope, source, since=since, after=after or "", limit=limit + 1)
+    scores, last = cut_page(rows, limit)
     return PulledScoresOut(
         collection=scope.collection.name,
         source=source,

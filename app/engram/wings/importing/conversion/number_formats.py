@@ -90,7 +90,7 @@ def _split(code: str) -> list[str]:
 
 @lru_cache(maxsize=1_000)
 def _read_words(section: str) -> str:
-    """What a section shows in place of any number, as ``"yes"`` or a tick; empty where it shows none of these."""
+    """Return the text that a section shows in place of any number, as ``"yes"`` or a tick; empty for none."""
     pieces = list(_LITERAL.finditer(section))
     text = "".join(piece[1] or piece[2] or piece[3] or "" for piece in pieces).strip()
     is_shown = any(one.isalpha() or unicodedata.category(one) == "So" for one in text)
@@ -99,12 +99,12 @@ def _read_words(section: str) -> str:
 
 @lru_cache(maxsize=1_000)
 def _read_texts_around(section: str) -> tuple[str, str]:
-    """What a section shows before and after a number that is written as it is."""
+    """Return the texts that a section shows before and after a number that is written as it is."""
     code, shown = _part_literals(section)
-    found = _AS_IT_IS.search(code)
-    if found is None or "%" in code or re.search(r"[#0?]", code[found.end() :]):
+    number = _AS_IT_IS.search(code)
+    if number is None or "%" in code or re.search(r"[#0?]", code[number.end() :]):
         return "", ""
-    return shown[: found.start()], shown[found.end() :]
+    return shown[: number.start()], shown[number.end() :]
 
 
 def _part_literals(section: str) -> tuple[str, str]:

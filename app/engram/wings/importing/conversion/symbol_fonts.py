@@ -34,16 +34,16 @@ def read_signs(text: str, font: str | None, *, latin: bool = True) -> str:
 
 def find_font(*styles: object) -> str | None:
     """Return the font of signs that a face, or the declarations of a style, name first."""
-    found = (_FAMILY.search(str(style or "").strip()) for style in styles)
-    return next((match[1] for match in found if match), None)
+    matches = (_FAMILY.search(str(style or "").strip()) for style in styles)
+    return next((match[1] for match in matches if match), None)
 
 
 def write_signs(root: Any) -> None:
     """Write the signs of runs of OOXML as their characters."""
     for sign in list(root.iter(f"{_WORD}sym")):
         letter = chr(int(sign.get(f"{_WORD}char", "0"), 16))
-        if (shown := read_signs(letter, sign.get(f"{_WORD}font"))) != letter:
-            sign.tag, sign.text = f"{_WORD}t", shown
+        if (sign_text := read_signs(letter, sign.get(f"{_WORD}font"))) != letter:
+            sign.tag, sign.text = f"{_WORD}t", sign_text
     for text, font, latin in list(_list_texts(root)):
         text.text = read_signs(text.text or "", font, latin=latin)
 

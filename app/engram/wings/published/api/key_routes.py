@@ -66,8 +66,8 @@ def get_generations(
     limit: Limit = 100,
 ) -> GenerationsOut:
     """List the collection's key generations, the latest first, including those rolled back."""
-    found = published_of(app).evolve.generations(scope, before, limit + 1)
-    generations, last = cut_page(found, limit)
+    rows = published_of(app).evolve.generations(scope, before, limit + 1)
+    generations, last = cut_page(rows, limit)
     return GenerationsOut(
         collection=scope.collection.name,
         generations=[GenerationOut.model_validate(generation) for generation in generations],

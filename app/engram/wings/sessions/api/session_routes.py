@@ -112,8 +112,8 @@ def get_sessions(
 ) -> SessionsOut:
     """List the collection's sessions, the latest first: your own, or with scope `audit` everybody's."""
     with scope.act_as(on_behalf_of) as acted:
-        found = sessions_of(app).sessions.page(acted, status, before, limit + 1)
-    sessions_page, last = cut_page(found, limit)
+        rows = sessions_of(app).sessions.page(acted, status, before, limit + 1)
+    sessions_page, last = cut_page(rows, limit)
     return SessionsOut(
         collection=scope.collection.name,
         sessions=[ListedSessionOut.from_service(one) for one in sessions_page],
