@@ -1,13 +1,13 @@
 """Commands about access: keys and tenants. They go straight to the database, so that the first key can be made."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from engram.cli.http_client import Client, ClientError, build_path
+from engram.cli.http_client import ClientError, build_path
 from engram.cli.terminal import (
     RUN,
     CollectionOption,
@@ -31,8 +31,6 @@ cli.add_typer(access, name="access", rich_help_panel=RUN)
 
 TenantOption = Annotated[str, typer.Option("--tenant", help="Whose it is; made if it is not there.")]
 HEADINGS = ("id", "name", "judge", "reads as", "ends in", "scopes", "expires", "state")
-PAGE = 1_000
-"""Documents or passages that are asked for at a time."""
 QUOTAS = (
     "passages", "queries", "verdicts", "llm_tokens", "jobs", "judges", "collections", "keys", "sessions", "facts",
 )  # fmt: skip
@@ -181,11 +179,11 @@ def show_person(
     """Show which documents, and which passages without one, somebody may read, and why. Takes a key with admin."""
     person_names = [_name_reader("user", name), *(_name_reader("group", group) for group in groups or ())]
     with open_client(url) as client:
-        documents = list(_list_pages(client, "/documents", "documents", {"collection": collection}))
+        documents = list(client.list_rows("/documents", "documents", {"collection": collection}))
         held = client.send("GET", build_path("collections", collection))["passage_count"]
         alone: list[dict[str, Any]] = []
         if held > sum(one["passages"] for one in documents):
-            passages = _list_pages(client, build_path("collections", collection, "passages"), "passages", {})
+            passages = client.list_rows(build_path("collections", collection, "passages"), "passages", {})
             alone = [one for one in passages if one["document"] is None]
     if any(one["readers"] is None for one in (*documents, *alone)):
         raise ClientError("This key may not see who reads documents: use one with admin.")
@@ -208,16 +206,6 @@ def show_person(
 
 def _name_reader(kind: str, name: str) -> str:
     return name if name.startswith(("user:", "group:")) else f"{kind}:{name}"
-
-
-def _list_pages(client: Client, path: str, field: str, where: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-    after: str | None = None
-    while True:
-        page = client.send("GET", path, params={**where, "after": after, "limit": PAGE})
-        yield from page[field]
-        after = page["next_after"]
-        if after is None:
-            return
 
 
 def _explain(readers: Sequence[list[str] | None], asked: Sequence[str]) -> dict[str, str]:

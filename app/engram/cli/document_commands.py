@@ -114,14 +114,12 @@ def _find_sources(client: Client, collection: str, named: str) -> Iterator[str]:
     if not named.endswith("/"):
         yield named
         return
-    where: dict[str, Any] = {"collection": collection, "prefix": named, "limit": 1_000, "after": None}
-    is_first = True
-    while is_first or where["after"] is not None:
-        page = client.send("GET", "/documents", params=where)
-        if is_first and not page["documents"]:
-            raise ClientError(f"No document of collection {collection!r} is below {named!r}.")
-        yield from (one["source"] for one in page["documents"])
-        where["after"], is_first = page["next_after"], False
+    is_empty = True
+    for document in client.list_rows("/documents", "documents", {"collection": collection, "prefix": named}):
+        is_empty = False
+        yield document["source"]
+    if is_empty:
+        raise ClientError(f"No document of collection {collection!r} is below {named!r}.")
 
 
 @document_group.command("delete")

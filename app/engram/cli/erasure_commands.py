@@ -40,7 +40,7 @@ def erase(
     if len(chosen) != 1:
         raise ClientError("Say what to erase: --query, --judge, --principal, or --from and --to.")
     kind, name = next(iter(chosen.items()))
-    names = [collection] if collection is not None else _list_names(client)
+    names = _choose_collections(client, collection)
     if not yes:
         described = (
             ", ".join(f"{key} {value}" for key, value in span.items()) if kind == "span" else f"{kind} {name}"
@@ -56,7 +56,7 @@ def erase(
 @service_command
 def erasures(client: Client, collection: CollectionsOption = None) -> Iterator[Any]:
     """List receipts of erasures: what was removed, and which backups still have it."""
-    names = [collection] if collection is not None else _list_names(client)
+    names = _choose_collections(client, collection)
     pages = [client.send("GET", build_path("collections", name, "erasures")) for name in names]
     yield {"collections": pages}
     rows = [_cells(page["collection"], receipt) for page in pages for receipt in page["erasures"]]
@@ -94,15 +94,10 @@ def _erase_in(
     return removed
 
 
-def _list_names(client: Client) -> list[str]:
-    names: list[str] = []
-    after: str | None = None
-    while True:
-        page = client.send("GET", "/collections", params={"after": after})
-        names += [one["name"] for one in page["collections"]]
-        after = page["next_after"]
-        if after is None:
-            return names
+def _choose_collections(client: Client, named: str | None) -> list[str]:
+    if named is not None:
+        return [named]
+    return [one["name"] for one in client.list_rows("/collections", "collections", {})]
 
 
 def _describe(removed: dict[str, int]) -> str:

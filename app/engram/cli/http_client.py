@@ -25,6 +25,8 @@ POLL_SECONDS = 0.3
 LONGEST_PAUSE_SECONDS = 5.0
 AWAY_PATIENCE_SECONDS = 120.0  # a restart with a migration takes less
 CHUNK_BYTES = 256 * 1024
+ROWS_PER_PAGE = 1_000
+"""Rows of a list that are asked for at a time."""
 LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 
 
@@ -157,6 +159,16 @@ class Client:
             return response.json()
         except ValueError as error:
             raise ClientError(f"{self._base_url} answers, but it is not Engram.") from error
+
+    def list_rows(self, path: str, field: str, where: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        """Ask for all pages of a list, each as its rows are wanted; ``field`` of a page has its rows."""
+        after: str | None = None
+        while True:
+            page = self.send("GET", path, params={**where, "after": after, "limit": ROWS_PER_PAGE})
+            yield from page[field]
+            after = page["next_after"]
+            if after is None:
+                return
 
     def events(self, path: str) -> Iterator[tuple[str, Any]]:
         """Server-sent events as they come: of each its kind and its JSON.

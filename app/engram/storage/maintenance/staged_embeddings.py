@@ -28,10 +28,13 @@ Row = Literal["sentence", "entity", "time_expression"]
 TEXT_COLUMNS: Mapping[Row, str] = {"sentence": "text", "entity": "surface", "time_expression": "text"}
 """What of a row its vector is made of."""
 
-# Made of what a key is made of: a re-key changes it as a new content does.
-_CONTENT = """
-    sha256(p.content_hash || convert_to((SELECT key_building FROM collection WHERE id = p.collection_id), 'UTF8'))
-"""
+
+def _digest_content(building: str) -> str:
+    """Return SQL made of what a key is made of: a re-key changes it as a new content does."""
+    return f"sha256(p.content_hash || convert_to({building}, 'UTF8'))"
+
+
+_CONTENT = _digest_content("(SELECT key_building FROM collection WHERE id = p.collection_id)")
 
 
 def _digest(text: str) -> str:
@@ -229,7 +232,7 @@ def stage_passages(
         ON CONFLICT (collection_id, passage_id, encoder) WHERE passage_id IS NOT NULL
             DO UPDATE SET digest = excluded.digest, embedding = excluded.embedding
     """
-    digest = "sha256(p.content_hash || convert_to(%(building)s, 'UTF8'))"
+    digest = _digest_content("%(building)s")
     rows = "unnest(%(ids)s::bigint[], %(hashes)s::bytea[]) AS new(id, hash)"
     columns = "unnest(%(ids)s::bigint[], %(hashes)s::bytea[], %(vectors)s::vector[]) AS new(id, hash, embedding)"
     writer.rows(f"SELECT p.id FROM {alias_rows(rows)} {joins} FOR KEY SHARE OF p", parameters)

@@ -9,7 +9,6 @@ from engram.cli.http_client import Client, ClientError, build_path
 if TYPE_CHECKING:
     from engram.wings.importing.conversion.known_documents import KnownDocument
 
-PAGE = 1_000
 MOST_LISTED = 50_000
 """Documents of one request to compare."""
 
@@ -18,20 +17,13 @@ def list_documents(client: Client, collection: str) -> list["KnownDocument"]:
     """List the documents of the collection; none if it does not exist yet."""
     from engram.wings.importing.conversion.known_documents import KnownDocument
 
-    known: list[KnownDocument] = []
-    after: str | None = None
-    while True:
-        try:
-            where = {"collection": collection, "limit": PAGE, "after": after}
-            page = client.send("GET", "/documents", params=where)
-        except ClientError as error:
-            if error.extra.get("status_code") == HTTPStatus.NOT_FOUND:
-                return []
-            raise
-        known += (KnownDocument(one["source"], one["folder"], one["digest"]) for one in page["documents"])
-        after = page["next_after"]
-        if after is None:
-            return known
+    try:
+        rows = list(client.list_rows("/documents", "documents", {"collection": collection}))
+    except ClientError as error:
+        if error.extra.get("status_code") == HTTPStatus.NOT_FOUND:
+            return []
+        raise
+    return [KnownDocument(one["source"], one["folder"], one["digest"]) for one in rows]
 
 
 def compare_documents(
