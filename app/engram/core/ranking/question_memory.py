@@ -115,9 +115,12 @@ def net_support(support: float, perplexity: float) -> float:
     return min(1.0, max(0.0, 2.0 * weigh_verdicts(support, perplexity) - (1.0 - perplexity)))
 
 
-def net_rejection(support: float, perplexity: float) -> float:
-    """Compute how surely verdicts reject a sentence, less what supports it, in [0, 1]; see ``net_support``."""
-    return min(1.0, max(0.0, (1.0 - perplexity) - 2.0 * weigh_verdicts(support, perplexity)))
+def net_acceptance(acceptance: float, perplexity: float) -> float:
+    """Compute how surely judges accept a sentence, less what rejects it, in [-1, 1]; below 0 they reject it.
+
+    As ``net_support``, where each support counts in full: see ``learning.acceptance``.
+    """
+    return min(1.0, 2.0 * weigh_verdicts(acceptance, perplexity) - (1.0 - perplexity))
 
 
 def weigh_verdicts(support: float, perplexity: float) -> float:
