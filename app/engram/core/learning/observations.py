@@ -18,8 +18,15 @@ from numpy.typing import NDArray
 
 from engram.core.learning import kalman, sufficiency_memory
 from engram.core.learning.acceptance import compute_acceptance_noise, update_acceptance
-from engram.core.learning.caps import JudgeStatements, TextStatements, add_statement, is_contested
-from engram.core.learning.gain_budget import GainBudgets, Ids, StateMoves
+from engram.core.learning.caps import (
+    GainBudgets,
+    Ids,
+    JudgeStatements,
+    StateMoves,
+    TextStatements,
+    add_statement,
+    is_contested,
+)
 from engram.core.learning.kalman import Floats, StateUpdate, SupportUpdate
 from engram.core.learning.state_rows import RemainingShares, SupportRows
 from engram.core.learning.states import AuditRows, Event

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engram.core.learning.caps import TextStatements
-from engram.core.learning.gain_budget import Ids
+from engram.core.learning.caps import Ids, TextStatements
 from engram.core.learning.observations import Observations, add_text_judgements, move_supports
 from engram.core.learning.state_rows import SupportRows
 from engram.core.learning.states import AUDITED, RECALL, AuditRows, Event, JudgedText
