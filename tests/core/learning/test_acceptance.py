@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from engram.core.learning.ratings import FIRST_PASSAGE_PROBABILITY, NEAREST_SENTENCE_PROBABILITY
+from engram.core.learning.logged_verdict import NEAREST_SENTENCE_PROBABILITY
+from engram.core.learning.ratings import FIRST_PASSAGE_PROBABILITY
 from engram.core.learning.state_rows import SupportRows
 from engram.core.learning.states import Support
 from engram.core.learning.steps import LabelledEvent, apply_events

@@ -14,7 +14,8 @@ every support is a full one that contradicts nobody, the acceptance is the suppo
 import numpy as np
 
 from engram.core.learning.kalman import Floats, kalman_gain
-from engram.core.learning.ratings import FIRST_PASSAGE_PROBABILITY, NEAREST_SENTENCE_PROBABILITY
+from engram.core.learning.logged_verdict import NEAREST_SENTENCE_PROBABILITY
+from engram.core.learning.ratings import FIRST_PASSAGE_PROBABILITY
 
 
 def compute_acceptance_noise(noise: Floats, certain: Floats) -> Floats:
