@@ -74,8 +74,8 @@ INSERT INTO memory_audit (collection_id, event_id, sentence_id, channel, target,
 SELECT 1, n, 4 * n + k, channel, 1, 0.5, 0.5, 0.1, 1, 0.5, 0.01
 FROM generate_series(1, {events}::bigint) AS n, generate_series(0, 3) AS k,
      unnest('{{task,time,recall}}'::text[]) AS channel;
-INSERT INTO question_support (collection_id, question_id, sentence_id, support, perplexity, update_count, complete)
-SELECT 1, n, 4 * n + k, 1, 0.2, 1, true FROM generate_series(1, {events}::bigint) AS n, generate_series(0, 3) AS k;
+INSERT INTO question_support (collection_id, question_id, sentence_id, support, perplexity, acceptance, update_count, complete)
+SELECT 1, n, 4 * n + k, 1, 0.2, 1, 1, true FROM generate_series(1, {events}::bigint) AS n, generate_series(0, 3) AS k;
 INSERT INTO sentence_memory (collection_id, sentence_id, channel, vector, perplexity, update_count,
                              time_expression_id)
 SELECT 1, 4 * n + k, channel, pg_temp.at(n + k), 0.5, 1, CASE channel WHEN 'time' THEN n % 1000 + 1 END
