@@ -11,14 +11,14 @@ TARGET = Path(__file__).with_suffix(".md")
 DOCUMENT = TARGET.parents[1] / "openapi" / "openapi.json"
 HEADER = """# Routes
 
-Generated from [openapi/openapi.json](../openapi/openapi.json) by `make docs`. A running service shows every field of
-each route at `/docs`.
+Generated from [openapi/openapi.json](../openapi/openapi.json) by `make docs`. A running service shows every field
+of each route at `/docs`.
 
 - **Scope.** If the service requires [access keys](access.md), your key needs the scope in brackets. A route of
   `/access` without one takes any key. `GET /healthz` and `GET /readyz` need no key.
-- **Collection.** Most routes take a `collection`, in the query or the body, and use `default` if you name none. To read
-  a job, an answered query, a verdict or a session, to cancel a job or a session, and to run one more round of a
-  session, its id is enough.
+- **Collection.** Most routes take a `collection`, in the query or the body, and use `default` if you name none.
+  To read a job, an answered query, a verdict or a session, to cancel a job or a session, and to run one more round
+  of a session, its id is enough.
 - **Errors** are problem documents (RFC 9457).
 """
 # In the order in which one meets them; what bears another tag comes after these.
