@@ -53,7 +53,6 @@ READERS_FILES = {
     "chat_page.py",
     "kv_store_text_chunks.json",
     "NOTES.md",
-    "provider.py",
     "sbom.cdx.json",
     "settings.yaml",
     "travel/trains.md",
