@@ -135,8 +135,8 @@ class Settings(RetrievalSettings, OperationSettings):
     jwt_issuer: str | None = Field(
         default=None,
         description=(
-            "Identity provider (`iss`) whose JWT are taken beside access keys, an https address (http on "
-            "loopback only) above `/.well-known/openid-configuration`. Needs one or both of the next two."
+            "Identity provider (`iss`) whose JWT are taken beside access keys: an https address (http on loopback "
+            "only) with metadata at `/.well-known/openid-configuration`. Needs one or both of the next two."
         ),
     )
     jwt_audience: str | None = Field(
