@@ -20,6 +20,7 @@ of each route at `/docs`.
   To read a job, an answered query, a verdict or a session, to cancel a job or a session, and to run one more round
   of a session, its id is enough.
 - **Errors** are problem documents (RFC 9457).
+- Routes below `/api/v1`, which [oikb](import.md#any-source-by-oikb) calls, are left out.
 """
 # In the order in which one meets them; what bears another tag comes after these.
 ORDER = ("queries", "feedback", "passages", "sessions", "facts", "explanations", "serving", "keys", "expansions")
@@ -29,6 +30,8 @@ def document() -> str:
     """The page as it should be."""
     groups: dict[str, list[str]] = {}
     for path, operations in json.loads(DOCUMENT.read_text(encoding="utf-8"))["paths"].items():
+        if path.startswith("/api/v1/"):
+            continue
         for method, operation in operations.items():
             groups.setdefault(operation["tags"][0], []).append(_line(method, path, operation))
     lines = [HEADER]
