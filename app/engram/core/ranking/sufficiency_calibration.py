@@ -6,8 +6,8 @@ needs no label (``withholding_level``). Halfway between the medians of the two, 
 probably sufficient as not, if as many questions are without an answer as have one: two groups alike in spread part
 there. So the stated log odds are the model's less the midpoint. No order changes.
 
-Made questions score higher beside their passage than those of people, but the midpoint hardly moves for it: over
-thirty pairs of a collection and an encoder, what is stated is off by .05 on average.
+Made questions score higher beside their passage than those of people, but half of that is little: over nineteen
+pairs of a collection and an encoder, what is stated of people's questions is off by .05 on average.
 """
 
 import numpy as np
