@@ -110,7 +110,7 @@ def test_a_measured_collection_states_calibrated_sufficiency_and_ranks_as_before
     assert level.midpoint > 0.0
     assert [one.sufficiency for one in before] == [one.steering for one in before]
     general = application.models.priors.general
-    encyclopedic = replace(application.auth.access.scope(collection).collection, corpus_kind="encyclopedic")
+    encyclopedic = replace(application.auth.access.scope(collection).collection, fixed_kind="encyclopedic")
     assert find_midpoint(encyclopedic, general) == 0.0
     stated = [calibrate(one.steering or 0.0, level.midpoint) for one in before]
     assert [one.sufficiency for one in after] == pytest.approx(stated)
