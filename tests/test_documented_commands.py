@@ -24,8 +24,6 @@ from tests.support.processes import PATIENCE_SECONDS, free_port
 PAGES = {page.name: page for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("tutorial-*.md")))}
 START_SECONDS = 400.0
 """Seconds that a start may take: imports alone take a minute where many tests run at once."""
-STARTED = ("Ctrl-C here stops", "level measured")
-"""What the log says once the service answers, and states sufficiency as it will."""
 NOT_RUN = 14
 """Blocks that no test can run, at most. Each gives its reason."""
 CLAIMS = {
@@ -80,7 +78,7 @@ def running_sample(folder: Path, env: Mapping[str, str], engram: Path) -> Iterat
         )
     try:
         deadline = time.monotonic() + START_SECONDS
-        while not all(mark in log.read_text() for mark in STARTED):
+        while "Ctrl-C here stops" not in log.read_text():
             assert up.poll() is None, log.read_text()
             assert time.monotonic() < deadline, log.read_text()
             time.sleep(0.1)
@@ -120,9 +118,9 @@ def run_page(name: str, reader: Reader) -> None:
         output = reader.run(block)
         if name == "README.md" and "/query" in block.text:
             question = block
-            assert summarise(output) == (3, pytest.approx(0.35, abs=0.03), False)
+            assert summarise(output) == (3, pytest.approx(0.65, abs=0.03), False)
         if name == "README.md" and "/feedback" in block.text:
-            assert summarise(reader.run(question)) == (1, pytest.approx(0.78, abs=0.02), True), "as the README says"
+            assert summarise(reader.run(question)) == (1, pytest.approx(0.88, abs=0.02), True), "as the README says"
     at = 0
     for pattern in CLAIMS[name]:
         match = re.compile(pattern, re.MULTILINE).search(reader.output, at)

@@ -1,6 +1,7 @@
 """The level of withholding, measured by questions made from a collection's own passages."""
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from engram.services.maintenance.level_measurement import (
 from engram.services.question.answer import Answer
 from engram.services.question.query import Query
 from engram.services.question.search import RetrievalService
+from engram.services.question.sufficiency import find_midpoint
 from tests.support import state
 from tests.support.databases import application_on
 from tests.support.model_server import ModelServer
@@ -107,6 +109,9 @@ def test_a_measured_collection_states_calibrated_sufficiency_and_ranks_as_before
     assert level.midpoint is not None
     assert level.midpoint > 0.0
     assert [one.sufficiency for one in before] == [one.steering for one in before]
+    general = application.models.priors.general
+    encyclopedic = replace(application.auth.access.scope(collection).collection, fixed_kind="encyclopedic")
+    assert find_midpoint(encyclopedic, general) == 0.0
     stated = [calibrate(one.steering or 0.0, level.midpoint) for one in before]
     assert [one.sufficiency for one in after] == pytest.approx(stated)
     assert [one.steering for one in after] == [one.steering for one in before]

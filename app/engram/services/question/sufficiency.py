@@ -154,9 +154,11 @@ def _chain(plan: QueryPlan, features: NDArray[np.float64], pool: CandidatePool |
 
 
 def find_midpoint(collection: Collection, prior: RankingPrior) -> float:
-    """Log odds at which a collection states even odds; 0 until they are measured by these weights."""
+    """Log odds at which a collection states even odds; 0 until they are measured, and in an encyclopedic one."""
     measured = _find_measured(collection, prior)
-    return 0.0 if measured is None or measured.midpoint is None else measured.midpoint
+    if measured is None or measured.midpoint is None or collection.corpus_kind == "encyclopedic":
+        return 0.0
+    return measured.midpoint
 
 
 def find_level(collection: Collection, prior: RankingPrior) -> tuple[float, LevelSource]:
