@@ -113,6 +113,54 @@ def test_thumbs_say_what_they_did(visit: Visit) -> None:
     assert down.get_attribute("aria-pressed") == "false"
 
 
+def test_thumbs_are_shown_again_and_taken_back(visit: Visit, provider: IdentityProvider) -> None:
+    page = visit("ana", "hr")
+    result = page.locator("article", has=page.locator("mark", has_text=WAGE))
+    up = result.get_by_role("button", name="Helped", exact=True)
+    up.click()
+    result.get_by_text("Thank you.").wait_for()
+    page.reload()
+    up.wait_for()
+    assert up.get_attribute("aria-pressed") == "true", "it is forgotten"
+    with page.expect_request(lambda sent: sent.method == "DELETE") as revoked:
+        up.click()
+    result.get_by_text("taken back").wait_for()
+    assert revoked.value.response().json()["status"] == "revoked"
+    page.get_by_role("button", name="Search").click()
+    page.get_by_text("Searching …").wait_for(state="detached")
+    up.wait_for()
+    assert up.get_attribute("aria-pressed") == "false"
+
+
+@pytest.mark.parametrize("status", [404, 409])
+def test_a_rating_that_is_gone_is_not_said_to_be_taken_back(visit: Visit, status: int) -> None:
+    page = visit("ana", "hr")
+    result = page.locator("article", has=page.locator("mark", has_text=WAGE))
+    up = result.get_by_role("button", name="Helped", exact=True)
+    up.click()
+    result.get_by_text("Thank you.").wait_for()
+    page.reload()
+    page.route("**/feedback/*", lambda route: route.fulfill(status=status, json={"title": "Gone"}))
+    up.click()
+    result.get_by_text("This earlier rating is gone").wait_for()
+    assert up.get_attribute("aria-pressed") == "false"
+
+
+def test_thumbs_are_forgotten_with_the_login(visit: Visit, provider: IdentityProvider) -> None:
+    page = visit("ana", "hr")
+    up = page.locator("article", has=page.locator("mark", has_text=WAGE)).get_by_role(
+        "button", name="Helped", exact=True
+    )
+    up.click()
+    page.get_by_text("Thank you.").wait_for()
+    page.get_by_role("button", name="Log out").click()
+    provider.person = "bo"
+    page.get_by_role("button", name="Log in").click()
+    page.get_by_text("You are bo.").wait_for()
+    up.wait_for()
+    assert up.get_attribute("aria-pressed") == "false"
+
+
 def test_a_value_narrows_the_search_and_stands_in_the_address(visit: Visit) -> None:
     page = visit("ana", "hr", question="When does the office open?")
     wage, office = page.locator("article", has_text=WAGE), page.locator("article", has_text="Warsaw")

@@ -7,6 +7,7 @@ import { connect, EngramError, key, type Schemas } from "../service";
 import { allowed, CHOSEN, names } from "../state";
 import { addressOf, type Filter, type Search, searchHere } from "./address";
 import { Facets } from "./facets";
+import { forgetOthers } from "./ratings";
 import { Result } from "./result";
 import { fill, sayFailure, sayLikelihood, words } from "./words";
 
@@ -39,6 +40,7 @@ export function SearchPage({ form }: { form: HTMLFormElement }) {
   }, [access.isWanted, me]);
   const list = useCallback(async () => {
     if (me === null) return;
+    forgetOthers(me.name);
     setFailed(null);
     try {
       setCollections((await names(me)).filter((name) => allowed(me, "query", name)));

@@ -2,10 +2,11 @@
 
 import { useState } from "preact/hooks";
 
-import type { Engram, Schemas } from "../service";
+import { type Engram, EngramError, type Schemas } from "../service";
 import { Icon } from "../parts/icons";
 import { passageVerdict } from "../parts/passage_verdict";
 import { splitAtSentence } from "./best_sentence";
+import { keepRating, placeOf, type Rating, ratingAt } from "./ratings";
 import { fill, sayEffect, sayFailure, words } from "./words";
 
 /** Characters that are shown before and after the sentence, until more is wanted. */
@@ -80,32 +81,36 @@ function shorten(text: string, most: number): string {
   return most < 0 ? `… ${text.slice(most).replace(/^\S*\s/, "")}` : `${text.slice(0, most).replace(/\s\S*$/, "")} …`;
 }
 
-interface Stored {
-  id: number;
-  up: boolean;
-}
-
 function Thumbs({ engram, answer, passageId, title }: Pick<Props, "engram" | "answer"> & { passageId: string; title: string }) {
-  const [stored, setStored] = useState<Stored | null>(null);
+  const place = placeOf(engram.collection, answer.query, passageId);
+  const [stored, setStored] = useState<Rating | null>(() => ratingAt(place));
   const [said, setSaid] = useState("");
   const [isBusy, setIsBusy] = useState(false);
+  const store = (rating: Rating | null) => {
+    keepRating(place, rating);
+    setStored(rating);
+  };
   const press = async (up: boolean) => {
     if (isBusy) return;
     setIsBusy(true);
     setSaid(words.storing);
+    let isRevoking = stored !== null;
     try {
       if (stored !== null) {
         await engram.revoke(stored.id);
-        setStored(null);
+        isRevoking = false;
+        store(null);
         setSaid(words.takenBack);
       }
       if (stored?.up !== up) {
         const verdict = await engram.feedback(answer.query_id, { ...passageVerdict(answer, passageId, up), wait: true });
-        setStored({ id: verdict.feedback_id, up });
+        store({ id: verdict.feedback_id, up });
         setSaid(`${sayEffect(up, verdict.effect)} ${words.takeBack}`);
       }
     } catch (error) {
-      setSaid(`${words.notStored} ${sayFailure(error)}`);
+      const isGone = isRevoking && error instanceof EngramError && [404, 409].includes(error.status);
+      if (isGone) store(null);
+      setSaid(isGone ? words.notTakenBack : `${words.notStored} ${sayFailure(error)}`);
     }
     setIsBusy(false);
   };
