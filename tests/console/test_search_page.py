@@ -32,6 +32,13 @@ PASSAGES = [
      "valid_from": "2026-01-01", "valid_until": "2026-06-30"}, "document": "hours.md"},
     {"id": "doors", "text": "The office in Paris opens at nine.", "metadata": {"topic": "hours"}},
 ]  # fmt: skip
+RULES = [f"Rule {number} is kept by all." for number in range(90)]
+TRAVEL = [
+    " ".join([*RULES[:40], "A taxi is never paid."]),
+    " ".join(["A taxi is never paid.", *RULES[40:45], "The hotel in Prague costs 90 euros.", *RULES[45:60]]),
+    " ".join(RULES[59:]),
+]
+"""Passages as an import cuts them: below one heading, each with the last sentence of the one before it."""
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +59,13 @@ def guarded(settings: Settings, own: Servers, heavy: Heavy, provider: IdentityPr
         key = services.auth.access_keys.make(LOCAL, AccessKeyRequest(name="boss", scopes={"*": ["admin"]})).key
         with Engram(served.url, collection="wages", key=key) as boss:
             boss.ingest(PASSAGES)
+            boss.ingest(
+                [
+                    {"id": f"travel.md#{at}", "document": "travel.md", "text": f"Travel\n{text}"}
+                    for at, text in enumerate(TRAVEL)
+                ],
+                collection="rules",
+            )
         services.jobs.runner.run_ready()
         yield served.url
     services.close()
@@ -203,6 +217,29 @@ def test_what_stands_around_is_shown_on_demand(visit: Visit) -> None:
     assert "on the last day" not in result.inner_text()
     result.get_by_role("button", name="Show what stands around it").click()
     result.get_by_text("on the last day").wait_for()
+
+
+def test_the_sentence_stays_where_it_is_and_nothing_stands_twice(
+    visit: Visit, provider: IdentityProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(provider, "scopes", {"rules": ["query"]})
+    page = visit("ana", question="What does the hotel in Prague cost?")
+    page.set_viewport_size({"width": 390, "height": 500})
+    result = page.locator("article", has=page.locator("mark", has_text="Prague"))
+    mark = result.locator("mark")
+    for name in ("Show what stands around it", "Show less"):
+        mark.wait_for()
+        before = mark.evaluate("mark => (mark.scrollIntoView({block: 'center'}), mark.getBoundingClientRect().top)")
+        # A click through the mouse would scroll to the button.
+        result.get_by_role("button", name=name).evaluate("button => button.click()")
+        page.wait_for_function(
+            "() => new Promise((done) => requestAnimationFrame(() => setTimeout(() => done(true))))"
+        )
+        assert abs(mark.evaluate("mark => mark.getBoundingClientRect().top") - before) < 2, name
+        if name == "Show less":
+            continue
+        text = result.inner_text()
+        assert [text.count(one) for one in ("Travel\n", "A taxi", "Rule 0 ", "Rule 59 ", "Rule 89 ")] == [1] * 5
 
 
 def test_an_answer_that_is_not_there_is_not_shown(visit: Visit) -> None:
