@@ -261,6 +261,19 @@ def test_an_answer_that_is_not_there_is_not_shown(visit: Visit) -> None:
     assert "nearest" in parse_qs(urlsplit(page.url).query)
 
 
+def test_an_empty_question_and_old_results(visit: Visit) -> None:
+    page = visit("ana", "hr")
+    page.locator("mark", has_text=WAGE).wait_for()
+    page.route("**/query", lambda _: None)
+    page.get_by_label("Question").fill("When does the office open?")
+    page.keyboard.press("Enter")
+    page.get_by_text("Searching …").wait_for()
+    assert page.locator("article").count() == 0, "results of the question before"
+    page.get_by_label("Question").fill(" ")
+    page.keyboard.press("Enter")
+    page.get_by_text("A question is needed.").wait_for()
+
+
 def test_a_slow_and_a_failing_service(visit: Visit) -> None:
     page = visit("ana", "hr")
     page.locator("mark", has_text=WAGE).wait_for()
@@ -286,7 +299,6 @@ def test_a_slow_and_a_failing_service(visit: Visit) -> None:
 def test_a_question_by_keyboard_alone(visit: Visit) -> None:
     page = visit("ana", "hr", question="")
     page.get_by_text("You are ana.").wait_for()
-    page.locator("body").press("Tab")
     page.keyboard.type(QUESTION)
     page.keyboard.press("Enter")
     page.locator("mark", has_text=WAGE).wait_for()

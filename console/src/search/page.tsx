@@ -27,6 +27,8 @@ export function SearchPage({ form }: { form: HTMLFormElement }) {
   const [answer, setAnswer] = useState<Schemas["QueryOut"] | null>(null);
   const [failed, setFailed] = useState<Failed | null>(null);
   const [isBusy, setIsBusy] = useState(false);
+  /** Whether somebody sent the form without a question. */
+  const [isEmpty, setIsEmpty] = useState(false);
   /** Number of the latest question; answers to earlier ones are dropped. */
   const latest = useRef(0);
   const { me } = access;
@@ -59,8 +61,10 @@ export function SearchPage({ form }: { form: HTMLFormElement }) {
     const submit = (event: Event) => {
       event.preventDefault();
       const question = String(new FormData(form).get("q")).trim();
-      if (question) go({ question, nearest: false });
+      setIsEmpty(question === "");
+      go({ question, nearest: false });
     };
+    form.noValidate = true; // the page says it itself
     form.addEventListener("submit", submit);
     return () => form.removeEventListener("submit", submit);
   });
@@ -136,9 +140,9 @@ export function SearchPage({ form }: { form: HTMLFormElement }) {
       {engram !== null && mayCount && search.question && (
         <Facets engram={engram} answer={answer} filter={search.filter} onChoose={(filter: Filter) => go({ filter })} />
       )}
-      <p role="status">{isBusy ? <Waiting key={latest.current} /> : answer && summary(answer, search.nearest)}</p>
+      <p role="status">{isBusy ? <Waiting key={latest.current} /> : answer ? summary(answer, search.nearest) : isEmpty && words.needed}</p>
       {failed !== null && <Failure {...failed} />}
-      {answer?.insufficient && (
+      {answer?.insufficient && !isBusy && (
         <div class="panel stack">
           <p>{words.otherWords}</p>
           <div class="row">
@@ -148,8 +152,8 @@ export function SearchPage({ form }: { form: HTMLFormElement }) {
           </div>
         </div>
       )}
-      {answer && engram && (
-        <ol class={isBusy ? "stack outdated" : "stack"} aria-label={words.results} aria-busy={isBusy}>
+      {answer && engram && !isBusy && (
+        <ol class="stack" aria-label={words.results}>
           {answer.passages.map((passage) => (
             <li key={`${answer.query_id} ${passage.passage_id}`}>
               <Result engram={engram} answer={answer} passage={passage} mayJudge={mayJudge} />
