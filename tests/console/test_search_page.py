@@ -117,7 +117,7 @@ def test_thumbs_say_what_they_did(visit: Visit) -> None:
     result = page.locator("article", has=page.locator("mark", has_text=WAGE))
     up, down = (result.get_by_role("button", name=name, exact=True) for name in ("Helped", "Did not help"))
     up.click()
-    result.get_by_text("this passage goes up").wait_for()
+    result.get_by_text("From the next search on, this passage goes up").wait_for()
     assert up.get_attribute("aria-pressed") == "true"
     down.click()
     result.get_by_text("this passage goes down").wait_for()
@@ -254,11 +254,28 @@ def test_an_answer_that_is_not_there_is_not_shown(visit: Visit) -> None:
 
     page.route("**/query", withhold)
     page.reload()
-    page.get_by_text("Not found here.").wait_for()
+    page.get_by_text("Not found here: probably").wait_for()
+    page.get_by_text("Other words may help.", exact=True).wait_for()
     assert page.locator("article").count() == 0
-    page.get_by_role("button", name="Show the nearest passages anyway").click()
+    page.get_by_role("button", name="Show the nearest passages", exact=True).click()
     page.locator("mark", has_text=WAGE).wait_for()
     assert "nearest" in parse_qs(urlsplit(page.url).query)
+
+
+def test_another_place_is_offered_where_there_is_one(
+    visit: Visit, provider: IdentityProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(provider, "scopes", {"wages": ["query"], "rules": ["query"]})
+    page = visit("ana", "hr", question="")
+    page.get_by_label("Search in").select_option("wages")
+    page.get_by_role("heading", name="Search in wages").wait_for()
+    page.route(
+        "**/query", lambda route: route.fulfill(json=route.fetch().json() | {"insufficient": True, "passages": []})
+    )
+    page.get_by_label("Question").fill(QUESTION)
+    page.keyboard.press("Enter")
+    page.get_by_text("or another place to search in").wait_for()
+    assert page.title() == f"{QUESTION} – Search in wages"
 
 
 def test_an_empty_question_and_old_results(visit: Visit) -> None:
@@ -272,6 +289,14 @@ def test_an_empty_question_and_old_results(visit: Visit) -> None:
     page.get_by_label("Question").fill(" ")
     page.keyboard.press("Enter")
     page.get_by_text("A question is needed.").wait_for()
+
+
+def test_german_says_what_its_button_does(browser: Any, guarded: str) -> None:
+    context = browser.new_context(locale="de-DE")
+    page = context.new_page()
+    page.goto(f"{guarded}/search?q=")
+    page.get_by_role("button", name="Suchen", exact=True).wait_for()
+    context.close()
 
 
 def test_a_slow_and_a_failing_service(visit: Visit) -> None:

@@ -101,7 +101,10 @@ export function SearchPage({ form }: { form: HTMLFormElement }) {
   useEffect(() => {
     const field = form.elements.namedItem("q") as HTMLInputElement;
     if (search.question) field.value = search.question;
-    document.title = search.question ? `${search.question} – ${words.search}` : words.search;
+    const title = collection === null ? words.search : `${words.place} ${collection}`;
+    const heading = document.querySelector("h1");
+    if (heading !== null) heading.textContent = title;
+    document.title = search.question ? `${search.question} – ${title}` : title;
     if (collection !== null) {
       localStorage.setItem(CHOSEN, collection);
       // Whoever is sent the address may have searched elsewhere last.
@@ -144,7 +147,7 @@ export function SearchPage({ form }: { form: HTMLFormElement }) {
       {failed !== null && <Failure {...failed} />}
       {answer?.insufficient && !isBusy && (
         <div class="panel stack">
-          <p>{words.otherWords}</p>
+          <p>{collections !== null && collections.length > 1 ? words.elsewhere : words.otherWords}</p>
           <div class="row">
             <button type="button" onClick={() => go({ nearest: true })}>
               {words.showNearest}
@@ -183,7 +186,7 @@ function chooseCollection(me: Schemas["WhoOut"] | null, collections: readonly st
 
 function summary({ insufficient, passages, sufficiency }: Schemas["QueryOut"], nearest: boolean): string {
   if (insufficient || passages.length === 0) return words.notFound;
-  if (nearest) return words.nearest;
+  if (nearest) return sayLikelihood(0);
   return typeof sufficiency === "number" ? sayLikelihood(sufficiency) : words.best;
 }
 
