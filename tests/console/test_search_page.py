@@ -32,6 +32,13 @@ PASSAGES = [
      "valid_from": "2026-01-01", "valid_until": "2026-06-30"}, "document": "hours.md"},
     {"id": "doors", "text": "The office in Paris opens at nine.", "metadata": {"topic": "hours"}},
 ]  # fmt: skip
+RULES = [f"Rule {number} is kept by all." for number in range(90)]
+TRAVEL = [
+    " ".join([*RULES[:40], "A taxi is never paid."]),
+    " ".join(["A taxi is never paid.", *RULES[40:45], "The hotel in Prague costs 90 euros.", *RULES[45:60]]),
+    " ".join(RULES[59:]),
+]
+"""Passages as an import cuts them: below one heading, each with the last sentence of the one before it."""
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +59,13 @@ def guarded(settings: Settings, own: Servers, heavy: Heavy, provider: IdentityPr
         key = services.auth.access_keys.make(LOCAL, AccessKeyRequest(name="boss", scopes={"*": ["admin"]})).key
         with Engram(served.url, collection="wages", key=key) as boss:
             boss.ingest(PASSAGES)
+            boss.ingest(
+                [
+                    {"id": f"travel.md#{at}", "document": "travel.md", "text": f"Travel\n{text}"}
+                    for at, text in enumerate(TRAVEL)
+                ],
+                collection="rules",
+            )
         services.jobs.runner.run_ready()
         yield served.url
     services.close()
@@ -103,7 +117,7 @@ def test_thumbs_say_what_they_did(visit: Visit) -> None:
     result = page.locator("article", has=page.locator("mark", has_text=WAGE))
     up, down = (result.get_by_role("button", name=name, exact=True) for name in ("Helped", "Did not help"))
     up.click()
-    result.get_by_text("this passage goes up").wait_for()
+    result.get_by_text("From the next search on, this passage goes up").wait_for()
     assert up.get_attribute("aria-pressed") == "true"
     down.click()
     result.get_by_text("this passage goes down").wait_for()
@@ -111,6 +125,54 @@ def test_thumbs_say_what_they_did(visit: Visit) -> None:
     down.click()
     result.get_by_text("taken back").wait_for()
     assert down.get_attribute("aria-pressed") == "false"
+
+
+def test_thumbs_are_shown_again_and_taken_back(visit: Visit, provider: IdentityProvider) -> None:
+    page = visit("ana", "hr")
+    result = page.locator("article", has=page.locator("mark", has_text=WAGE))
+    up = result.get_by_role("button", name="Helped", exact=True)
+    up.click()
+    result.get_by_text("Thank you.").wait_for()
+    page.reload()
+    up.wait_for()
+    assert up.get_attribute("aria-pressed") == "true", "it is forgotten"
+    with page.expect_request(lambda sent: sent.method == "DELETE") as revoked:
+        up.click()
+    result.get_by_text("taken back").wait_for()
+    assert revoked.value.response().json()["status"] == "revoked"
+    page.get_by_role("button", name="Search").click()
+    page.get_by_text("Searching …").wait_for(state="detached")
+    up.wait_for()
+    assert up.get_attribute("aria-pressed") == "false"
+
+
+@pytest.mark.parametrize("status", [404, 409])
+def test_a_rating_that_is_gone_is_not_said_to_be_taken_back(visit: Visit, status: int) -> None:
+    page = visit("ana", "hr")
+    result = page.locator("article", has=page.locator("mark", has_text=WAGE))
+    up = result.get_by_role("button", name="Helped", exact=True)
+    up.click()
+    result.get_by_text("Thank you.").wait_for()
+    page.reload()
+    page.route("**/feedback/*", lambda route: route.fulfill(status=status, json={"title": "Gone"}))
+    up.click()
+    result.get_by_text("This earlier rating is gone").wait_for()
+    assert up.get_attribute("aria-pressed") == "false"
+
+
+def test_thumbs_are_forgotten_with_the_login(visit: Visit, provider: IdentityProvider) -> None:
+    page = visit("ana", "hr")
+    up = page.locator("article", has=page.locator("mark", has_text=WAGE)).get_by_role(
+        "button", name="Helped", exact=True
+    )
+    up.click()
+    page.get_by_text("Thank you.").wait_for()
+    page.get_by_role("button", name="Log out").click()
+    provider.person = "bo"
+    page.get_by_role("button", name="Log in").click()
+    page.get_by_text("You are bo.").wait_for()
+    up.wait_for()
+    assert up.get_attribute("aria-pressed") == "false"
 
 
 def test_a_value_narrows_the_search_and_stands_in_the_address(visit: Visit) -> None:
@@ -157,6 +219,29 @@ def test_what_stands_around_is_shown_on_demand(visit: Visit) -> None:
     result.get_by_text("on the last day").wait_for()
 
 
+def test_the_sentence_stays_where_it_is_and_nothing_stands_twice(
+    visit: Visit, provider: IdentityProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(provider, "scopes", {"rules": ["query"]})
+    page = visit("ana", question="What does the hotel in Prague cost?")
+    page.set_viewport_size({"width": 390, "height": 500})
+    result = page.locator("article", has=page.locator("mark", has_text="Prague"))
+    mark = result.locator("mark")
+    for name in ("Show what stands around it", "Show less"):
+        mark.wait_for()
+        before = mark.evaluate("mark => (mark.scrollIntoView({block: 'center'}), mark.getBoundingClientRect().top)")
+        # A click through the mouse would scroll to the button.
+        result.get_by_role("button", name=name).evaluate("button => button.click()")
+        page.wait_for_function(
+            "() => new Promise((done) => requestAnimationFrame(() => setTimeout(() => done(true))))"
+        )
+        assert abs(mark.evaluate("mark => mark.getBoundingClientRect().top") - before) < 2, name
+        if name == "Show less":
+            continue
+        text = result.inner_text()
+        assert [text.count(one) for one in ("Travel\n", "A taxi", "Rule 0 ", "Rule 59 ", "Rule 89 ")] == [1] * 5
+
+
 def test_an_answer_that_is_not_there_is_not_shown(visit: Visit) -> None:
     page = visit("ana", "hr")
     page.locator("mark", has_text=WAGE).wait_for()
@@ -169,11 +254,49 @@ def test_an_answer_that_is_not_there_is_not_shown(visit: Visit) -> None:
 
     page.route("**/query", withhold)
     page.reload()
-    page.get_by_text("Not found here.").wait_for()
+    page.get_by_text("Not found here: probably").wait_for()
+    page.get_by_text("Other words may help.", exact=True).wait_for()
     assert page.locator("article").count() == 0
-    page.get_by_role("button", name="Show the nearest passages anyway").click()
+    page.get_by_role("button", name="Show the nearest passages", exact=True).click()
     page.locator("mark", has_text=WAGE).wait_for()
     assert "nearest" in parse_qs(urlsplit(page.url).query)
+
+
+def test_another_place_is_offered_where_there_is_one(
+    visit: Visit, provider: IdentityProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(provider, "scopes", {"wages": ["query"], "rules": ["query"]})
+    page = visit("ana", "hr", question="")
+    page.get_by_label("Search in").select_option("wages")
+    page.get_by_role("heading", name="Search in wages").wait_for()
+    page.route(
+        "**/query", lambda route: route.fulfill(json=route.fetch().json() | {"insufficient": True, "passages": []})
+    )
+    page.get_by_label("Question").fill(QUESTION)
+    page.keyboard.press("Enter")
+    page.get_by_text("or another place to search in").wait_for()
+    assert page.title() == f"{QUESTION} – Search in wages"
+
+
+def test_an_empty_question_and_old_results(visit: Visit) -> None:
+    page = visit("ana", "hr")
+    page.locator("mark", has_text=WAGE).wait_for()
+    page.route("**/query", lambda _: None)
+    page.get_by_label("Question").fill("When does the office open?")
+    page.keyboard.press("Enter")
+    page.get_by_text("Searching …").wait_for()
+    assert page.locator("article").count() == 0, "results of the question before"
+    page.get_by_label("Question").fill(" ")
+    page.keyboard.press("Enter")
+    page.get_by_text("A question is needed.").wait_for()
+
+
+def test_german_says_what_its_button_does(browser: Any, guarded: str) -> None:
+    context = browser.new_context(locale="de-DE")
+    page = context.new_page()
+    page.goto(f"{guarded}/search?q=")
+    page.get_by_role("button", name="Suchen", exact=True).wait_for()
+    context.close()
 
 
 def test_a_slow_and_a_failing_service(visit: Visit) -> None:
@@ -201,7 +324,6 @@ def test_a_slow_and_a_failing_service(visit: Visit) -> None:
 def test_a_question_by_keyboard_alone(visit: Visit) -> None:
     page = visit("ana", "hr", question="")
     page.get_by_text("You are ana.").wait_for()
-    page.locator("body").press("Tab")
     page.keyboard.type(QUESTION)
     page.keyboard.press("Enter")
     page.locator("mark", has_text=WAGE).wait_for()

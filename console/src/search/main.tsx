@@ -2,6 +2,7 @@ import "../style/search.css";
 
 import { render } from "preact";
 
+import { searchHere } from "./address";
 import { SearchPage } from "./page";
 import { LANGUAGE, words } from "./words";
 
@@ -9,6 +10,8 @@ const form = document.querySelector("form");
 const place = document.getElementById("answer");
 if (form !== null && place !== null) {
   translatePage(form);
+  // A touch screen would show its keyboard.
+  if (searchHere().question === "" && matchMedia("(pointer: fine)").matches) (form.elements.namedItem("q") as HTMLInputElement).focus();
   render(<SearchPage form={form} />, place);
 }
 

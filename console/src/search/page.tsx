@@ -7,6 +7,7 @@ import { connect, EngramError, key, type Schemas } from "../service";
 import { allowed, CHOSEN, names } from "../state";
 import { addressOf, type Filter, type Search, searchHere } from "./address";
 import { Facets } from "./facets";
+import { forgetOthers } from "./ratings";
 import { Result } from "./result";
 import { fill, sayFailure, sayLikelihood, words } from "./words";
 
@@ -26,6 +27,8 @@ export function SearchPage({ form }: { form: HTMLFormElement }) {
   const [answer, setAnswer] = useState<Schemas["QueryOut"] | null>(null);
   const [failed, setFailed] = useState<Failed | null>(null);
   const [isBusy, setIsBusy] = useState(false);
+  /** Whether somebody sent the form without a question. */
+  const [isEmpty, setIsEmpty] = useState(false);
   /** Number of the latest question; answers to earlier ones are dropped. */
   const latest = useRef(0);
   const { me } = access;
@@ -39,6 +42,7 @@ export function SearchPage({ form }: { form: HTMLFormElement }) {
   }, [access.isWanted, me]);
   const list = useCallback(async () => {
     if (me === null) return;
+    forgetOthers(me.name);
     setFailed(null);
     try {
       setCollections((await names(me)).filter((name) => allowed(me, "query", name)));
@@ -57,8 +61,10 @@ export function SearchPage({ form }: { form: HTMLFormElement }) {
     const submit = (event: Event) => {
       event.preventDefault();
       const question = String(new FormData(form).get("q")).trim();
-      if (question) go({ question, nearest: false });
+      setIsEmpty(question === "");
+      go({ question, nearest: false });
     };
+    form.noValidate = true; // the page says it itself
     form.addEventListener("submit", submit);
     return () => form.removeEventListener("submit", submit);
   });
@@ -95,7 +101,10 @@ export function SearchPage({ form }: { form: HTMLFormElement }) {
   useEffect(() => {
     const field = form.elements.namedItem("q") as HTMLInputElement;
     if (search.question) field.value = search.question;
-    document.title = search.question ? `${search.question} – ${words.search}` : words.search;
+    const title = collection === null ? words.search : `${words.place} ${collection}`;
+    const heading = document.querySelector("h1");
+    if (heading !== null) heading.textContent = title;
+    document.title = search.question ? `${search.question} – ${title}` : title;
     if (collection !== null) {
       localStorage.setItem(CHOSEN, collection);
       // Whoever is sent the address may have searched elsewhere last.
@@ -134,11 +143,11 @@ export function SearchPage({ form }: { form: HTMLFormElement }) {
       {engram !== null && mayCount && search.question && (
         <Facets engram={engram} answer={answer} filter={search.filter} onChoose={(filter: Filter) => go({ filter })} />
       )}
-      <p role="status">{isBusy ? <Waiting key={latest.current} /> : answer && summary(answer, search.nearest)}</p>
+      <p role="status">{isBusy ? <Waiting key={latest.current} /> : answer ? summary(answer, search.nearest) : isEmpty && words.needed}</p>
       {failed !== null && <Failure {...failed} />}
-      {answer?.insufficient && (
+      {answer?.insufficient && !isBusy && (
         <div class="panel stack">
-          <p>{words.otherWords}</p>
+          <p>{collections !== null && collections.length > 1 ? words.elsewhere : words.otherWords}</p>
           <div class="row">
             <button type="button" onClick={() => go({ nearest: true })}>
               {words.showNearest}
@@ -146,8 +155,8 @@ export function SearchPage({ form }: { form: HTMLFormElement }) {
           </div>
         </div>
       )}
-      {answer && engram && (
-        <ol class={isBusy ? "stack outdated" : "stack"} aria-label={words.results} aria-busy={isBusy}>
+      {answer && engram && !isBusy && (
+        <ol class="stack" aria-label={words.results}>
           {answer.passages.map((passage) => (
             <li key={`${answer.query_id} ${passage.passage_id}`}>
               <Result engram={engram} answer={answer} passage={passage} mayJudge={mayJudge} />
@@ -177,7 +186,7 @@ function chooseCollection(me: Schemas["WhoOut"] | null, collections: readonly st
 
 function summary({ insufficient, passages, sufficiency }: Schemas["QueryOut"], nearest: boolean): string {
   if (insufficient || passages.length === 0) return words.notFound;
-  if (nearest) return words.nearest;
+  if (nearest) return sayLikelihood(0);
   return typeof sufficiency === "number" ? sayLikelihood(sufficiency) : words.best;
 }
 
