@@ -214,7 +214,7 @@ _COPY = (
 
 @contextmanager
 def measure(what: str, *processes: int) -> Iterator[None]:
-    """Print seconds that a block takes, by the clock and of processor time of these processes but those that end."""
+    """Print seconds that a block takes: by the clock, and of processor time of the processes that outlive it."""
     began, before = time.perf_counter(), {one: read_processor_milliseconds(one) for one in processes}
     yield
     left = [one for one in processes if Path(f"/proc/{one}").exists()]
