@@ -42,7 +42,8 @@ test-wings: develop
 
 # What is kept apart, asked, learned and erased, on a cluster: ENGRAM_EVALUATION_CITUS is what deploy/citus/build.sh prints.
 CITUS_TESTS ?= tests/test_smoke.py tests/storage tests/readers tests/services/corpus tests/services/erasure tests/services/judges \
-	tests/services/question tests/services/revocation tests/services/verdict
+	tests/services/question tests/services/revocation tests/services/verdict \
+	tests/services/encoders/test_encoder.py tests/services/maintenance/test_reembedding.py
 test-citus: develop
 	@exec $(BIN)/pytest --timeout 0 $(PYTEST_ARGS) $(CITUS_TESTS)
 

@@ -18,7 +18,7 @@ TARGET = Path(__file__).with_suffix(".md")
 HEADER = """# Settings
 
 Generated from the modules in `app/engram/config/` by `make docs`. Values come from the environment or from a
-`.env` file in the working directory.
+`.env` file in the working directory. Defaults stand in brackets; what has none is unset.
 """
 
 
@@ -29,8 +29,8 @@ def document() -> str:
     for name in _names():
         field = Settings.model_fields[name]
         if name in groups:
-            lines += [f"## {groups[name]}\n", "| variable | default | meaning |", "|---|---|---|"]
-        lines.append(f"| `{variable(name, field)}` | {_default(field)} | {_meaning(field)} |")
+            lines.append(f"## {groups[name]}\n")
+        lines.append(f"- `{variable(name, field)}`{_default(field)}: {field.description}")
         if _next(name) in groups or _next(name) is None:
             lines.append("")
     return "\n".join(lines).rstrip() + "\n"
@@ -61,14 +61,10 @@ def _next(name: str) -> str | None:
 
 def _default(field: FieldInfo) -> str:
     value = field.default
-    if value is None:
-        return "unset"
+    if value in (None, ""):
+        return ""
     shown = value.get_secret_value() if isinstance(value, SecretStr) else value
-    return f"`{str(shown).lower() if isinstance(shown, bool) else shown}`"
-
-
-def _meaning(field: FieldInfo) -> str:
-    return (field.description or "").replace("|", "\\|")
+    return f" (`{str(shown).lower() if isinstance(shown, bool) else shown}`)"
 
 
 if __name__ == "__main__":

@@ -748,6 +748,7 @@ CREATE TABLE question_support (
     sentence_id BIGINT NOT NULL,
     support DOUBLE PRECISION NOT NULL,
     perplexity DOUBLE PRECISION NOT NULL,
+    acceptance DOUBLE PRECISION NOT NULL,
     update_count INTEGER NOT NULL,
     complete BOOLEAN NOT NULL,
     answered DOUBLE PRECISION DEFAULT 0 NOT NULL,
@@ -759,6 +760,7 @@ CREATE TABLE question_support (
 ) WITH (fillfactor = 70);
 CREATE INDEX question_support_collection_id_sentence_id_idx ON question_support (collection_id, sentence_id);
 COMMENT ON TABLE question_support IS 'How surely a sentence supports a question; the question memory reads it.';
+COMMENT ON COLUMN question_support.acceptance IS 'How surely judges accept the sentence; it counts against rejections.';
 COMMENT ON COLUMN question_support.complete IS 'Whether the last verdict claimed to name all evidence.';
 COMMENT ON COLUMN question_support.answered IS 'Highest sufficiency of the answers whose verdicts supported the sentence.';
 COMMENT ON COLUMN question_support.sufficiency IS 'Sufficiency of an answer in which all evidence of the question leads.';

@@ -86,6 +86,26 @@ def test_a_moved_document_keeps_its_rows(http: TestClient, application: Applicat
     assert change(http, collection, "deep/b.md").status_code == 422
 
 
+def test_a_moved_document_is_dated_and_linked_by_its_new_path(
+    http: TestClient, application: Application, collection: str
+) -> None:
+    def list_versions() -> dict[str, tuple[str | None, str | None]]:
+        listed = http.get("/documents", params={"collection": collection}).json()["documents"]
+        return {one["source"]: (one["valid_from"], one["replaced_by"]) for one in listed}
+
+    for year, days in ((2022, 20), (2023, 30)):
+        send(http, collection, f"{year}/leave.md", str(year), f"Everybody has {days} days of leave in a year.")
+    application.jobs.runner.run_ready()
+    assert list_versions()["2022/leave.md"] == ("2022-01-01", "2023/leave.md")
+    change(http, collection, "2022/leave.md", source="2024/leave.md")
+    assert list_versions() == {
+        "2023/leave.md": ("2023-01-01", "2024/leave.md"),
+        "2024/leave.md": ("2024-01-01", None),
+    }
+    change(http, collection, "2024/leave.md", source="now/leave.md")
+    assert list_versions()["now/leave.md"] == (None, None)
+
+
 def test_a_name_that_is_taken_is_refused(http: TestClient, application: Application, collection: str) -> None:
     send(http, collection, "a.md", "a", "A is first.")
     send(http, collection, "b.md", "b", "B is second.")

@@ -26,7 +26,7 @@ def test_every_setting_is_described() -> None:
     for name, field in Settings.model_fields.items():
         assert field.description, name
     page = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
-    assert page.count("\n| `") == len(Settings.model_fields)
+    assert page.count("\n- `") == len(Settings.model_fields)
 
 
 def test_links_in_the_documentation_lead_somewhere() -> None:

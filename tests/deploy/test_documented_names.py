@@ -46,14 +46,13 @@ OTHER_CAPITALS = {
     "WRONG",
 }
 """Variables of the environment without our prefix, a file, and what programs print."""
-EXAMPLES = re.compile(r"NAME|\*|titles|path/to/|^(build|reports)/|^\.\w+$|^\w+\.(jsonl|tsv)$")
+EXAMPLES = re.compile(r"NAME|\*|titles|path/to/|^(build|reports|\.venv)/|^\.\w+$|^\w+\.(jsonl|tsv)$")
 """Paths of things that a reader makes, or that a command writes."""
 READERS_FILES = {
     ".engram-readers.txt",
     "chat_page.py",
     "kv_store_text_chunks.json",
     "NOTES.md",
-    "provider.py",
     "sbom.cdx.json",
     "settings.yaml",
     "travel/trains.md",

@@ -47,7 +47,8 @@ def test_report_has_a_row_for_each_signal_and_seed(harness: Harness) -> None:
         assert 0 < row["right"] <= 10
         assert 0.5 < row["auc"] <= 1.0
         assert 0.0 <= row["given"] <= 1.0
-    ((signal, _, _, area, _), _) = report.tables[""].rows
+        assert row["mean_absent"] < row["mean_right"]
+    ((signal, _, _, area, *_), _) = report.tables[""].rows
     assert signal == "sufficiency"
     assert float(area) == pytest.approx((report.rows[0]["auc"] + report.rows[2]["auc"]) / 2, abs=0.0005)
 

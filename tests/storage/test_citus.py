@@ -1,18 +1,24 @@
 """Engram on a Citus cluster, where one was built: ENGRAM_EVALUATION_CITUS names the folder of its programs."""
 
+from contextlib import closing
 from uuid import uuid4
 
 import pytest
 
-from engram.composition.container import Application
+from engram.composition.container import Application, Servers
 from engram.context import tenancy
+from engram.context.errors import ConfigurationError
 from engram.context.tenancy import ReaderNames
 from engram.storage import citus_distribution
+from engram.storage.database import Database
+from engram.storage.schema_revision import migrate
 from engram.wings.history.parts import history_of
+from engram.wings.upkeep.services.collection_move import CollectionMoveService, Place
 from engram.wings.upkeep.storage import schema_drift
 from tests.conftest import CURIE, Ingest
 from tests.support import past, undo
 from tests.support.citus import CITUS
+from tests.support.databases import new_database
 from tests.support.strict_client import TestClient
 
 READERS = ("group:a", "group:b")
@@ -111,6 +117,18 @@ def test_a_past_moment_is_brought_back(application: Application, curie: str) -> 
     undo.assert_verified(application, name)
     undo.assert_same(past.list_learned(application, name), past.list_learned(application, curie))
     undo.assert_same(past.corpus(application, name), past.corpus(application, curie))
+
+
+def test_collections_move_neither_from_a_cluster_nor_to_one(
+    application: Application, addresses: Servers, curie: str
+) -> None:
+    with new_database(addresses.database_url) as url, closing(Database(url)) as alone:
+        migrate(url)
+        places = [Place(each, application.revocation.verification) for each in (application.database, alone)]
+        for source, target in (places, places[::-1]):
+            with pytest.raises(ConfigurationError, match="is a cluster's, which moves no collections"):
+                CollectionMoveService(source, target, index_memory_mb=64).move(curie, "local")
+    assert application.auth.access.scope(curie).collection.name == curie
 
 
 def test_distribution_is_idempotent(application: Application) -> None:

@@ -16,6 +16,7 @@ from engram.composition.container import Application
 from engram.context.errors import ConfigurationError
 from engram.storage import citus_distribution
 from engram.storage.database import Writer
+from engram.storage.question.nearest_neighbours import build_index_condition
 from engram.storage.row_lookups import bind_to_node, id_rows, insert_by_statement
 from tests.support.citus import CITUS
 from tests.support.storage_files import list_storage_files
@@ -212,6 +213,15 @@ def test_a_look_up_names_the_collection_at_each_of_its_tables() -> None:
     )
     of_all = "SELECT FROM job JOIN passage p ON p.collection_id = job.collection_id"
     assert bind_to_node(of_all) == of_all
+
+
+def test_a_search_through_a_vector_index_names_the_collection_by_what_no_other_index_serves() -> None:
+    own = build_index_condition(7, "p.")
+    assert bind_to_node(f"SELECT FROM passage p WHERE {own} LIMIT 1").endswith(
+        "(p.collection_id + 0) = 7 AND p.collection_id = 7.0 LIMIT 1"
+    )
+    made = f"\n CREATE INDEX ON passage USING hnsw (embedding) WHERE {build_index_condition(7)}"
+    assert bind_to_node(made) == made
 
 
 def test_no_statement_about_other_collections_calls_its_own_the_one_it_is_about() -> None:

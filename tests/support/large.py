@@ -18,8 +18,10 @@ _ROWS = Path(__file__).with_suffix(".sql").read_text(encoding="utf-8")
 
 def fill(connection: "psycopg.Connection[Any]", *, dimension: int, passages: int = PASSAGES) -> None:
     """Make the collection ``large``, of id 1, in a database that has none; nothing is analysed."""
-    connection.execute(
-        _ROWS.format(
-            dimension=dimension, vectors=VECTORS, passages=passages, sentences=4 * passages, events=passages // 2
-        )
+    rows = _ROWS.format(
+        dimension=dimension, vectors=VECTORS, passages=passages, sentences=4 * passages, events=passages // 2
     )
+    with connection.transaction():
+        connection.execute("SET LOCAL citus.propagate_set_commands = 'local'")  # to each node of a cluster
+        connection.execute("SET LOCAL session_replication_role = replica")
+        connection.execute(rows)

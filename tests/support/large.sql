@@ -1,4 +1,3 @@
-SET session_replication_role = replica;
 CREATE TEMP TABLE direction AS
 SELECT n, (SELECT array_agg(sin(n * 37 + k * k)) FROM generate_series(1, {dimension}) AS k)::vector AS v
 FROM generate_series(0, {vectors} - 1) AS n;
@@ -14,17 +13,17 @@ OVERRIDING SYSTEM VALUE VALUES (1, 'large', '', '', {dimension}, {passages}, {se
                                 {passages} * 60, 2);
 INSERT INTO passage (collection_id, id, external_id, title, text, language, metadata, content_hash, embedding)
 SELECT 1, n, 'p' || n, 'Title ' || n, repeat('word ', 60), 'en', jsonb_build_object('part', n % 10),
-       sha256(n::text::bytea), pg_temp.at(n)
+       sha256(n::text::bytea), pg_temp.at(n)::halfvec
 FROM generate_series(1, {passages}::bigint) AS n;
 INSERT INTO time_expression (collection_id, id, text, starts_on, ends_on, embedding)
-SELECT 1, n, (1000 + n)::text, make_date(1000 + n::int, 1, 1), make_date(1000 + n::int, 12, 31), pg_temp.at(n)
+SELECT 1, n, (1000 + n)::text, make_date(1000 + n::int, 1, 1), make_date(1000 + n::int, 12, 31), pg_temp.at(n)::halfvec
 FROM generate_series(1, 1000::bigint) AS n;
 INSERT INTO sentence (collection_id, id, passage_id, position, text, time_expression_id, embedding)
 SELECT 1, n, (n + 3) / 4, (n + 3) % 4, repeat('word ', 15), CASE WHEN n % 5 = 0 THEN n % 1000 + 1 END,
-       pg_temp.at(n)
+       pg_temp.at(n)::halfvec
 FROM generate_series(1, {sentences}::bigint) AS n;
 INSERT INTO entity (collection_id, id, name, surface, spelling, embedding)
-SELECT 1, n, 'name ' || n, 'Name ' || n, 'name' || n, pg_temp.at(n)
+SELECT 1, n, 'name ' || n, 'Name ' || n, 'name' || n, pg_temp.at(n)::halfvec
 FROM generate_series(1, {sentences}::bigint) AS n;
 INSERT INTO entity_sentence (collection_id, entity_id, sentence_id, passage_id)
 SELECT DISTINCT 1, 1 + (n * (k * k + 1)) % ({sentences} / (1 + 20 * (k % 2))), n, (n + 3) / 4
@@ -74,8 +73,8 @@ INSERT INTO memory_audit (collection_id, event_id, sentence_id, channel, target,
 SELECT 1, n, 4 * n + k, channel, 1, 0.5, 0.5, 0.1, 1, 0.5, 0.01
 FROM generate_series(1, {events}::bigint) AS n, generate_series(0, 3) AS k,
      unnest('{{task,time,recall}}'::text[]) AS channel;
-INSERT INTO question_support (collection_id, question_id, sentence_id, support, perplexity, update_count, complete)
-SELECT 1, n, 4 * n + k, 1, 0.2, 1, true FROM generate_series(1, {events}::bigint) AS n, generate_series(0, 3) AS k;
+INSERT INTO question_support (collection_id, question_id, sentence_id, support, perplexity, acceptance, update_count, complete)
+SELECT 1, n, 4 * n + k, 1, 0.2, 1, 1, true FROM generate_series(1, {events}::bigint) AS n, generate_series(0, 3) AS k;
 INSERT INTO sentence_memory (collection_id, sentence_id, channel, vector, perplexity, update_count,
                              time_expression_id)
 SELECT 1, 4 * n + k, channel, pg_temp.at(n + k), 0.5, 1, CASE channel WHEN 'time' THEN n % 1000 + 1 END
@@ -147,5 +146,4 @@ SELECT setval(pg_get_serial_sequence(name, 'id'), 10 * {sentences}) FROM unnest(
        fact_entity,fact,fact_event,fact_statement,fact_source}}'::text[]
 ) AS name;
 SELECT setval('feedback_applied', 10 * {sentences}), setval('fact_said', 10 * {sentences});
-RESET session_replication_role;
 DROP TABLE direction CASCADE;

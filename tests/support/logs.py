@@ -28,7 +28,15 @@ TEXTS = (JudgedText(0, 0.8), JudgedText(1, 0.9), JudgedText(2))
 """Texts that a sentence had."""
 DAY = "2026-05-01"
 EVENT = Event(
-    id=1, question_id=7, judge="a", day=DAY, share=1.0, contested_share=1.0, process_noise=0.001, complete=True
+    id=1,
+    question_id=7,
+    judge="a",
+    day=DAY,
+    share=1.0,
+    contested_share=1.0,
+    process_noise=0.001,
+    noise=(1.0, 0.5),
+    complete=True,
 )
 """One that no cap holds back."""
 
@@ -65,7 +73,6 @@ class Verdict:
     Attributes:
         targets: sentence -> y.
         directions: channel -> unit vector.
-        confidence: divides R, which is 0.5 for what is supported and 1 for what is rejected.
         examined: sentence -> with what probability it was looked at.
         texts: sentence -> the text that was judged, of those that were revised.
     """
@@ -73,17 +80,12 @@ class Verdict:
     event: Event
     targets: dict[int, int]
     directions: dict[str, Vector]
-    confidence: float
     examined: dict[int, float] = field(default_factory=dict)
     texts: dict[int, JudgedText] = field(default_factory=dict)
 
-    @property
-    def noise(self) -> tuple[float, float]:
-        return 1.0 / self.confidence, 0.5 / self.confidence
-
     def label(self) -> tuple[LabelledEvent, dict[str, Vector]]:
         """Return the event as the filter takes it, and the directions of memories."""
-        return LabelledEvent(self.event, self.targets, self.noise, self.examined, self.texts), self.directions
+        return LabelledEvent(self.event, self.targets, self.examined, self.texts), self.directions
 
 
 @st.composite
@@ -91,6 +93,7 @@ def verdicts(draw: st.DrawFn, event: int) -> Verdict:
     question = draw(st.sampled_from(QUESTIONS))
     timed = {TIME: unit(300 + question)} if draw(st.booleans()) else {}
     shares = st.sampled_from([0.0, 0.1, 0.8, 0.98, 1.0])
+    confidence = draw(st.sampled_from([1.0, 0.7, 0.01]))
     return Verdict(
         event=Event(
             id=event,
@@ -100,12 +103,12 @@ def verdicts(draw: st.DrawFn, event: int) -> Verdict:
             share=draw(shares),
             contested_share=draw(shares),
             process_noise=draw(st.sampled_from([0.001, 0.05])),
+            noise=(1.0 / confidence, 0.5 / confidence),
             complete=draw(st.booleans()),
             sufficiency=draw(st.sampled_from([None, 0.0, 0.4, 1.0])),
         ),
         targets=draw(st.dictionaries(st.sampled_from(SENTENCES), st.sampled_from([0, 1]), max_size=4)),
         directions={TASK: unit(200 + question)} | timed,
-        confidence=draw(st.sampled_from([1.0, 0.7, 0.01])),
         examined=draw(st.dictionaries(st.sampled_from(SENTENCES), st.sampled_from([0.01, 0.3, 1.0]), max_size=2)),
         texts=draw(st.dictionaries(st.sampled_from(SENTENCES), st.sampled_from(TEXTS), max_size=2)),
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from engram.core.learning import kalman, sufficiency_memory
+from engram.core.learning.acceptance import compute_acceptance_noise, update_acceptance
 from engram.core.learning.caps import JudgeStatements, add_statement, compute_allowed_gain, is_contested
 from engram.core.learning.states import (
     CHANNELS,
@@ -167,6 +168,15 @@ def move_support(
         np.array([event.process_noise]),
         most=np.array([_most(support, said, observation)]),
     )
+    acceptance = update_acceptance(
+        np.array([support.acceptance]),
+        np.array([support.perplexity]),
+        targets=target,
+        gains=update.gains,
+        noise=compute_acceptance_noise(np.array([observation.observation_noise]), np.array([event.noise]))
+        / observation.text.likeness,
+        caps=np.array([event.share]),
+    )
     answered, sufficiency = sufficiency_memory.update_sufficiency(
         np.array([support.answered]),
         np.array([support.sufficiency]),
@@ -180,6 +190,7 @@ def move_support(
         support,
         support=float(update.supports[0]),
         perplexity=perplexity,
+        acceptance=float(acceptance[0]),
         update_count=support.update_count + 1,
         complete=event.complete,
         gain_budget=support.gain_budget.start_day(event.day).spend(event.judge, gain),

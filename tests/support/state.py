@@ -76,7 +76,8 @@ def list_learned(application: Application, name: str) -> dict[str, list[dict[str
             dict(row._asdict())
             for row in reader.rows(
                 """
-                SELECT q.text, known.sentence_id, known.support, known.perplexity, known.update_count
+                SELECT q.text, known.sentence_id, known.support, known.perplexity, known.acceptance,
+                       known.update_count
                 FROM question_support known
                 JOIN question q ON q.collection_id = known.collection_id AND q.id = known.question_id
                 JOIN collection c ON c.id = known.collection_id

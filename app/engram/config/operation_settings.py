@@ -14,8 +14,8 @@ class OperationSettings(BaseSettings):
         default=None,
         ge=0,
         description=(
-            "Requests a second that a principal, or an address where nobody is known, may go on to send; 0: any "
-            "number. Unset: any number where the API listens on loopback only, else 20. 100 may come at once."
+            "Requests a second of a principal, or of an address where nobody is known; 0: any number. Unset: "
+            "any number on loopback, else 20. 100 may come at once."
         ),
     )
     max_concurrent_requests: int = Field(
@@ -27,10 +27,7 @@ class OperationSettings(BaseSettings):
     max_concurrent_queries: int = Field(
         default=8,
         ge=0,
-        description=(
-            "Questions that a process answers at once, of the requests it works on, but for those that ask a "
-            "language model: more would take turns at its interpreter and be answered no sooner; 0: any number."
-        ),
+        description="Questions among these, but for those that ask a language model; 0: any number.",
     )
 
     # Documents
@@ -50,17 +47,17 @@ class OperationSettings(BaseSettings):
         ge=0,
         le=65535,
         description=(
-            "Port on which this process shows Prometheus its metrics, at `/metrics`, to whoever reaches it; `engram"
-            " up` gives each process the next one, the worker after the API. Unset: the API shows them at its own "
-            "port if it listens on loopback only, workers and judges not at all. 0: nobody does."
+            "Port on which this process shows Prometheus its metrics, at `/metrics`, to whoever reaches it; "
+            "`engram up` gives each process the next one. Unset: the API shows them on its own port if it "
+            "listens on loopback only, others not at all. 0: nobody does."
         ),
     )
     metrics_host: str = Field(default="127.0.0.1", description="Address that port is opened on.")
     otlp_endpoint: str | None = Field(
         default=None,
         description=(
-            "Base URL of an OTLP receiver over HTTP, as http://localhost:4318, that traces are sent to; needs the "
-            "extra `engram[otel]`. Unset: no traces."
+            "Base URL of an OTLP receiver over HTTP, as http://localhost:4318, for traces; needs the extra "
+            "`engram[otel]`. Unset: no traces."
         ),
     )
 
@@ -68,8 +65,8 @@ class OperationSettings(BaseSettings):
     upkeep_postgres_programs: Path | None = Field(
         default=None,
         description=(
-            "Folder of the `pg_dump` and `pg_restore` that backups are made with. Unset: those of the embedded "
-            "Postgres 18, which copy servers up to that version."
+            "Folder of the `pg_dump` and `pg_restore` for backups. Unset: those of the embedded Postgres 18, "
+            "which copy servers up to that version."
         ),
     )
 
@@ -85,9 +82,8 @@ class OperationSettings(BaseSettings):
         ge=0,
         le=36_500,
         description=(
-            "Days that answered queries are kept from the end of the week (UTC) they came in, and sessions from "
-            "their ends; 0 is for ever. "
-            "Verdicts keep what they go by, so nothing that was learned depends on it."
+            "Days that answered queries are kept from the end of their week (UTC), and sessions from their "
+            "ends; 0 is for ever. What was learned does not depend on it."
         ),
     )
     keep_audit_bodies_days: int = Field(
@@ -95,8 +91,8 @@ class OperationSettings(BaseSettings):
         ge=0,
         le=36_500,
         description=(
-            "Days that the record of administrative acts keeps what was sent and from which address; who did what, "
-            "when, and what came of it stays. 0 is for ever."
+            "Days that records of administrative acts keep what was sent and from which address; the rest "
+            "stays. 0 is for ever."
         ),
     )
 
@@ -105,8 +101,8 @@ class OperationSettings(BaseSettings):
         ge=0,
         le=36_500,
         description=(
-            "Days that verdicts keep who gave them and the words of their question; after that they go on counting "
-            "under a random judge, as after `engram erase --anonymise`. 0 is for ever."
+            "Days until verdicts lose who gave them and the words of their question, as by `engram erase "
+            "--anonymise`; they go on counting. 0 is for ever."
         ),
     )
 
@@ -116,7 +112,7 @@ class OperationSettings(BaseSettings):
         ge=1,
         le=2_000_000,
         description=(
-            "Memory that the Postgres server may take for building one index anew (maintenance_work_mem); a graph "
-            "that does not fit is built much more slowly."
+            "Memory that Postgres may take for building one index (maintenance_work_mem); a graph that does not "
+            "fit is built much more slowly."
         ),
     )

@@ -15,8 +15,8 @@ class RetrievalSettings(BaseSettings):
         gt=0,
         le=3600,
         description=(
-            "How long a query, an answer in words, a comparison or a widening may take, waiting included; then it "
-            "is given up with a 503 of type `deadline`."
+            "How long a query, an answer in words, a comparison or an expansion may take, waiting included; "
+            "then it gets 503 of type `deadline`."
         ),
     )
     question_tokens: int = Field(
@@ -25,7 +25,7 @@ class RetrievalSettings(BaseSettings):
         le=100_000,
         description=(
             "Most tokens of a question, as the encoder counts them; all its expansions together may have four "
-            "times as many. A longer one is answered 422. It bounds the time that one question takes."
+            "times as many. A longer one gets 422."
         ),
     )
     ranking_prior: Path | None = Field(
@@ -35,15 +35,14 @@ class RetrievalSettings(BaseSettings):
     sessions_cross_encoder: Path | None = Field(
         default=None,
         description=(
-            "Folder of a cross-encoder (sentence-transformers, one class) by which `stop.rule` "
-            "'published' tells how much evidence is about its question; by default the cosine of embeddings."
+            "Folder of a cross-encoder (sentence-transformers, one class) that rates evidence for `stop.rule` "
+            "'published'; by default the cosine of embeddings."
         ),
     )
     reranker_url: str | None = Field(
         default=None,
         description=(
-            "Base URL of a reranker, to which `/rerank` is added (Cohere, Jina, vLLM, infinity, TEI), such as "
-            "http://localhost:8080. Unset: none."
+            "Base URL of a reranker, to which `/rerank` is added, such as http://localhost:8080. Unset: none."
         ),
     )
     reranker_model: str = Field(default="reranker", description="Model name sent to the reranker.")
@@ -65,17 +64,15 @@ class RetrievalSettings(BaseSettings):
     episodes_durable: bool = Field(
         default=True,
         description=(
-            "Whether a query is answered only once its episode is on disk. Else, when the Postgres server crashes, "
-            "those of its last half second may be lost, and with them the chance to judge them; a verdict that was "
-            "accepted never is, nor the episode that it is on."
+            "Whether a query is answered only once it is stored on disk. Else a crash of Postgres may lose the "
+            "unjudged queries of its last half second, never a verdict."
         ),
     )
     passage_key_cache_mb: int = Field(
         default=64,
         ge=0,
         description=(
-            "Memory, in MB, that each process keeps keys of passages in, to search collections that have no vector "
-            "index without reading all of their rows for each question, and as much again for sentences, names and "
-            "terms that queries ask for; 0: Postgres is asked for all of it."
+            "Memory, in MB, in which each process keeps passage keys of collections without a vector index, and "
+            "as much again for sentences, names and terms; 0: Postgres is asked for all of it."
         ),
     )

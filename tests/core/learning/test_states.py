@@ -16,6 +16,7 @@ from engram.core.learning.states import (
     TASK,
     TIME,
     Audit,
+    Event,
     Support,
     Vector,
     question_hash,
@@ -29,17 +30,15 @@ from tests.support.row_engine import RowEngine, apply_by_rows
 some = settings(deadline=None)
 
 
-NOISE = (1.0, 0.5)
-
-
 def apply_event(
     targets: dict[int, int],
     directions: dict[str, Vector],
     memories: dict[tuple[int, str], SentenceMemory],
+    event: Event = EVENT,
     **more: Any,
 ) -> MovedStates:
-    """What ``EVENT`` moves where no support is known."""
-    labelled = LabelledEvent(EVENT, targets, **({"noise": NOISE} | more))
+    """What ``event`` moves where no support is known."""
+    labelled = LabelledEvent(event, targets, **more)
     return apply_rules(
         [(labelled, directions)], MemoryRows.from_rows([*memories.values()]), SupportRows.from_rows([])
     )
@@ -69,7 +68,15 @@ class TestWorkedExamples:
         assert memory.perplexity == pytest.approx(1 / 3 + 0.001)
         assert memory.gain_budget == GainBudget(DAY, (("a", pytest.approx(1 / 3)),))
         assert support == Support(
-            7, 1, pytest.approx(2 / 3), pytest.approx(1 / 3 + 0.001), 1, True, memory.gain_budget, ((("a", 1),),)
+            question_id=7,
+            sentence_id=1,
+            support=pytest.approx(2 / 3),
+            perplexity=pytest.approx(1 / 3 + 0.001),
+            acceptance=pytest.approx(2 / 3),
+            update_count=1,
+            complete=True,
+            gain_budget=memory.gain_budget,
+            statements=((("a", 1),),),
         )
         task, recall = moved.audit
         assert (task.channel, task.gain, task.residual) == (TASK, pytest.approx(2 / 3), pytest.approx(0.4))
@@ -247,7 +254,6 @@ class TestBatchedUpdates:
                 LabelledEvent(
                     replace(EVENT, id=number, judge=f"judge {number % 3}", process_noise=number / 100, share=0.9),
                     {sentence: (sentence + number) % 2 for sentence in SENTENCES},
-                    NOISE,
                 ),
                 {TASK: unit(50 + number, dimension)},
             )
@@ -284,4 +290,6 @@ class TestRefusals:
     @pytest.mark.parametrize("noise", [0.0, -1.0, math.nan])
     def test_noise_that_is_not_positive(self, noise: float) -> None:
         with pytest.raises(ValueError, match="noise"):
-            apply_event({1: 1}, {}, {(1, TASK): SentenceMemory(1, TASK, unit(1))}, noise=(noise, noise))
+            apply_event(
+                {1: 1}, {}, {(1, TASK): SentenceMemory(1, TASK, unit(1))}, replace(EVENT, noise=(noise, noise))
+            )

@@ -17,7 +17,7 @@ from engram.core.ranking.question_memory import (
     compute_reliability,
     compute_ungated_support,
     find_even_odds,
-    net_rejection,
+    net_acceptance,
     net_support,
     select_likely,
 )
@@ -150,7 +150,7 @@ def test_a_rejection_takes_from_a_net_support_what_a_support_gave(verdicts: list
         patch.setattr(question_memory, "SUPPORT_BEFORE_VERDICTS", before)
         state = float(support[0]), float(perplexity[0])
         assert net_support(*state) == pytest.approx(max(balance, 0.0), abs=1e-6)
-        assert net_rejection(*state) == pytest.approx(max(-balance, 0.0), abs=1e-6)
+        assert net_acceptance(*state) == pytest.approx(balance, abs=1e-6)
 
 
 Verdicts = Sequence[tuple[float, float]]
@@ -166,7 +166,7 @@ def judge(verdicts: Verdicts) -> float:
         noise = np.array([(0.5 if target else 1.0) / confidence])
         moved = update_supports(support, perplexity, np.array([target]), noise, 1e-12)
         support, perplexity = moved.supports, moved.perplexities
-    return net_rejection(float(support[0]), float(perplexity[0]))
+    return max(0.0, -net_acceptance(float(support[0]), float(perplexity[0])))
 
 
 @pytest.mark.parametrize(

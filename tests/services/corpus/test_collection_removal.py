@@ -19,16 +19,10 @@ from engram.storage.corpus.collection_deletion import DeletedPiece
 from engram.storage.database import Database, Writer
 from engram.storage.maintenance.gauge_queries import counts
 from tests.support import large, state
-from tests.support.citus import skip_on_citus
 from tests.support.databases import application_on, open_migrated
 
 ROWS = 250
 THAMES = {"id": "thames", "text": "The Thames flows through London."}
-
-
-pytestmark = skip_on_citus(
-    "read replicas, backups, deletions piece by piece, collections of more than 200 passages"
-)
 
 
 @pytest.fixture

@@ -290,6 +290,7 @@ def test_collections_of_other_dimensions_live_beside_each_other(
             {hit.passage_id: hit.score for hit in exact.passages}, abs=1e-5
         )
         assert services.learning.learner.apply(scope.collection.id, [add_pending_verdict(services, name)]) == 1
+        assert services.answers.question.serve(Query(text=QUESTION, scope=scope)).passages
         undo.assert_verified(services, name)
     with application_on(own, settings, application) as services:
         assert services.answers.question.serve(

@@ -1,6 +1,7 @@
 """The level of withholding, measured by questions made from a collection's own passages."""
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,6 +9,8 @@ import pytest
 from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.context.errors import EmbeddingUnavailableError
+from engram.core.ranking.sufficiency_calibration import calibrate
+from engram.core.ranking.weight_beliefs import sigmoid
 from engram.services.maintenance import level_measurement
 from engram.services.maintenance.level_measurement import (
     LEAST_QUESTIONS,
@@ -16,8 +19,10 @@ from engram.services.maintenance.level_measurement import (
     LevelMeasurement,
     derive_questions,
 )
+from engram.services.question.answer import Answer
 from engram.services.question.query import Query
 from engram.services.question.search import RetrievalService
+from engram.services.question.sufficiency import find_midpoint
 from tests.support import state
 from tests.support.databases import application_on
 from tests.support.model_server import ModelServer
@@ -84,6 +89,38 @@ def test_questions_without_their_passages_give_the_level(
     assert source == "passages"
     assert 0.0 < value < 1.0
     assert len(state.rows(application, collection, "episode")) == episodes + 1
+
+
+def test_a_measured_collection_states_calibrated_sufficiency_and_ranks_as_before(
+    application: Application, ingest: Ingest, collection: str
+) -> None:
+    def ask(text: str) -> Answer:
+        query = Query(text=text, scope=application.auth.access.scope(collection), include=frozenset({"trace"}))
+        return application.answers.question.answer(query)
+
+    questions = ("Who paints the bridge of Oslo?", "Which workshop repairs broken lamps on floor 4?")
+    ingest(*build_passages(LEAST_QUESTIONS))
+    before = [ask(text) for text in questions]
+    application.retrieval.levels.run()
+    after = [ask(text) for text in questions]
+
+    level = application.auth.access.scope(collection).collection.level
+    assert level is not None
+    assert level.midpoint is not None
+    assert level.midpoint > 0.0
+    assert [one.sufficiency for one in before] == [one.steering for one in before]
+    general = application.models.priors.general
+    encyclopedic = replace(application.auth.access.scope(collection).collection, fixed_kind="encyclopedic")
+    assert find_midpoint(encyclopedic, general) == 0.0
+    stated = [calibrate(one.steering or 0.0, level.midpoint) for one in before]
+    assert [one.sufficiency for one in after] == pytest.approx(stated)
+    assert [one.steering for one in after] == [one.steering for one in before]
+    assert [one.passages for one in after] == [one.passages for one in before]
+    for one in after:
+        assert one.trace is not None
+        assert one.trace.sufficiency is not None
+        odds = sum(feature.value * feature.weight for feature in one.trace.sufficiency.features.values())
+        assert one.trace.sufficiency.model == pytest.approx(float(sigmoid(odds)))
 
 
 def test_a_level_is_measured_again_once_the_collection_has_grown(

@@ -1,6 +1,7 @@
 """Spreads of collections' questions: measured once for each version, on a sample, the same in every process."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -224,8 +225,11 @@ def test_questions_are_sampled_anew_at_once_when_their_evidence_changes(
     assert measured() is (passage == "curie")
 
 
-def test_a_sample_has_the_neighbours_of_its_questions(application: Application, taught: str) -> None:
-    collection = application.auth.access.scope(taught).collection
+@pytest.mark.parametrize("indexed", [[], ["question"]])
+def test_a_sample_has_the_neighbours_of_its_questions(
+    application: Application, taught: str, indexed: list[str]
+) -> None:
+    collection = replace(application.auth.access.scope(taught).collection, indexed=indexed)
     with application.database.read() as reader:
         whole = question_samples.load_question_sample(reader, collection, NEWEST, 256, 16)
         part = question_samples.load_question_sample(reader, collection, NEWEST, 1, 2)
@@ -245,14 +249,17 @@ def test_a_sample_has_the_neighbours_of_its_questions(application: Application, 
     assert part.vectors == pytest.approx(whole.vectors[[whole.ids.index(question) for question in part.ids]])
 
 
-def load_asked(application: Application, name: str, limit: int = 9) -> question_samples.QuestionSample:
-    collection = application.auth.access.scope(name).collection
+def load_asked(
+    application: Application, name: str, limit: int = 9, indexed: Sequence[str] = ()
+) -> question_samples.QuestionSample:
+    collection = replace(application.auth.access.scope(name).collection, indexed=list(indexed))
     with application.database.read() as reader:
         return question_samples.load_asked_sample(reader, collection, NEWEST, limit, 2)
 
 
+@pytest.mark.parametrize("indexed", [[], ["question"]])
 def test_the_latest_unjudged_questions_before_the_newest_judged_one_are_sampled(
-    application: Application, taught: str
+    application: Application, taught: str, indexed: list[str]
 ) -> None:
     sentences = state.list_sentence_ids(application, taught)
     for text in ("Who found radium?", "Where is the Vistula?", "Who found polonium?", "who found polonium"):
@@ -261,7 +268,7 @@ def test_the_latest_unjudged_questions_before_the_newest_judged_one_are_sampled(
 
     query_id = state.add_episode(application, taught, "Which prize did she win?", sentences)
     state.judge(application, taught, query_id, [sentences[-1]], wait=True)
-    asked, latest = load_asked(application, taught), load_asked(application, taught, 2)
+    asked, latest = (load_asked(application, taught, limit, indexed) for limit in (9, 2))
 
     assert latest.texts[:2] == ["who found polonium", "Where is the Vistula?"]
     assert asked.texts[:3] == [*latest.texts[:2], "Who found radium?"]

@@ -56,7 +56,7 @@ def test_a_question_and_the_sample_let_the_same_passages_vote(
         collection = scope.collection.id
         (question,) = question_supports.lock_questions(writer, collection, {b"x" * 32: (QUESTION, vector)}).values()
         rows = [
-            Support(question, places[name][place], support=support, perplexity=perplexity)
+            Support(question, places[name][place], support=support, perplexity=perplexity, acceptance=support)
             for name, values in named.items()
             for place, (support, perplexity) in enumerate(values)
         ]

@@ -76,9 +76,22 @@ def test_the_first_hop_takes_in_a_session_s_pool(application: Application, plann
     assert far in pooled.hops[0].selected
 
 
-def build_past(sentence: int, passage: int, *, need: float, support: float = 0.9) -> PastSupport:
-    """A sentence that a complete verdict on past question 1 named."""
-    return PastSupport(1, "", 1.0, sentence, passage, support, 0.1, True, same_need=SameNeed(need, 0.0, 0.0))
+def build_past(
+    sentence: int, passage: int, *, need: float, support: float = 0.9, accepted: float = 0.0, question: int = 1
+) -> PastSupport:
+    """A sentence that a complete verdict on a past question named; ``accepted``: beyond its support."""
+    return PastSupport(
+        question_id=question,
+        question="",
+        similarity=1.0,
+        sentence_id=sentence,
+        passage_id=passage,
+        support=support,
+        perplexity=0.1,
+        acceptance=support + accepted,
+        complete=True,
+        same_need=SameNeed(need, 0.0, 0.0),
+    )
 
 
 def test_complete_evidence_vouches_with_its_least_probable_passage() -> None:
@@ -91,3 +104,19 @@ def test_a_passage_with_a_supported_sentence_is_not_rejected() -> None:
     past = [build_past(10, 100, need=0.9), build_past(11, 100, need=0.9, support=0.0)]
     assert summarise_rejections(past) == {}
     assert summarise_rejections(past[1:]).keys() == {100}
+
+
+@pytest.mark.parametrize(
+    ("need", "accepted", "rejected"),
+    [(0.9, 0.9, False), (0.9, 0.4, True), (0.3, 0.9, True)],
+    ids=["as surely", "less surely", "another need"],
+)
+def test_a_passage_that_is_accepted_for_another_question_is_not_rejected(
+    need: float, accepted: float, rejected: bool
+) -> None:
+    past = [
+        build_past(10, 100, need=0.9, support=0.0),
+        build_past(10, 100, need=need, support=0.1, accepted=accepted - 0.1, question=2),
+    ]
+    assert bool(summarise_rejections(past)) is rejected
+    assert not summarise_recall(past)[0]

@@ -68,6 +68,10 @@ TAMPERED = {
         "sentence_memory",
     ),
     "a support": (build_change("question_support", "support = support + 1e-12", "sentence_id"), "question_support"),
+    "an acceptance": (
+        build_change("question_support", "acceptance = acceptance + 1e-12", "sentence_id"),
+        "question_support",
+    ),
     "completeness": (
         build_change("question_support", "complete = NOT complete", "sentence_id"),
         "question_support",

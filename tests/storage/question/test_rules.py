@@ -9,7 +9,7 @@ import pytest
 
 from engram.composition.container import Application
 from engram.core.ranking.propagation import sentence_weights
-from engram.core.ranking.question_memory import net_rejection, net_support
+from engram.core.ranking.question_memory import net_acceptance, net_support
 from engram.core.ranking.same_need import SameNeed
 from engram.services.question.recall import summarise_recall
 from engram.storage.corpus import collections
@@ -70,12 +70,13 @@ def test_recall_reads_what_is_supported_or_rejected_or_has_a_sufficiency(
     asked = focus(application, taught)
     with application.database.write() as writer:
         writer.execute(
-            "UPDATE question_support SET support = %(s)s, perplexity = %(p)s WHERE collection_id = %(c)s",
+            "UPDATE question_support SET support = %(s)s, acceptance = %(s)s, perplexity = %(p)s"
+            " WHERE collection_id = %(c)s",
             {"s": support, "p": perplexity, "c": asked.collection.id},
         )
     stored = state.rows(application, taught, "question_support")
     supported = net_support(support, perplexity) > 0
-    judged = supported or net_rejection(support, perplexity) > 0
+    judged = net_acceptance(support, perplexity) != 0
     with application.database.read() as reader:
         read = question_supports.recall(reader, asked, 100)
     certain = SameNeed(1.0, 9.0, 1.0)

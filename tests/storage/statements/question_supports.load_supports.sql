@@ -9,6 +9,7 @@ INNER JOIN LATERAL (
 )
 SELECT array_send(array_agg(question_id)) AS questions, array_send(array_agg(sentence_id)) AS sentences,
        array_send(array_agg(support)) AS supports, array_send(array_agg(perplexity)) AS perplexities,
+       array_send(array_agg(acceptance)) AS acceptance,
        array_send(array_agg(update_count::bigint)) AS counts,
        array_send(array_agg(complete)) AS complete,
        array_send(array_agg(answered)) AS answered, array_send(array_agg(sufficiency)) AS sufficiency,

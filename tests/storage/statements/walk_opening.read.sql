@@ -76,16 +76,17 @@ WITH called AS MATERIALIZED (
             SELECT id, text, -(embedding <#> %(q)s) AS similarity FROM question
             WHERE collection_id = %(collection)s  ORDER BY (embedding <#> %(q)s) + 0 LIMIT %(questions)s
         ), known AS MATERIALIZED (
-            SELECT near.*, supported.sentence_id, supported.support, supported.perplexity, supported.complete,
+            SELECT near.*, supported.sentence_id, supported.support, supported.perplexity,
+                   supported.acceptance, supported.complete,
                    supported.answered, supported.sufficiency
             FROM near
         INNER JOIN LATERAL (
             SELECT supported.* FROM question_support supported WHERE supported.collection_id = %(collection)s AND supported.question_id = near.id OFFSET 0
         ) AS supported ON true
-            WHERE 2 * (supported.support - 0.0 * supported.perplexity) - (1 - supported.perplexity) <> 0 OR supported.answered > 0
+            WHERE 2 * (supported.acceptance - 0.0 * supported.perplexity) - (1 - supported.perplexity) <> 0 OR supported.answered > 0
         )
         SELECT known.id AS question_id, known.text AS question, known.similarity, s.id AS sentence_id, s.passage_id,
-               known.support, known.perplexity, known.complete, known.answered, known.sufficiency
+               known.support, known.perplexity, known.acceptance, known.complete, known.answered, known.sufficiency
         FROM known
         INNER JOIN LATERAL (
             SELECT s.* FROM sentence s WHERE s.collection_id = %(collection)s AND s.id = known.sentence_id OFFSET 0

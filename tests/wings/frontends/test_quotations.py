@@ -32,7 +32,7 @@ class QuotableAnswer:
 
     def __init__(self, *passages: PassageAnswer, sufficiency: float | None = 0.9) -> None:
         self.passages = list(passages)
-        self.sufficiency = sufficiency
+        self.steering = sufficiency
 
 
 def passage(first: int, texts: list[str], recall: float = 0.0, **metadata: Any) -> PassageAnswer:

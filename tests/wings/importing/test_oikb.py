@@ -155,18 +155,40 @@ def test_a_folder_is_followed(application: Application, client: OikbClient, fold
     assert counts(sync(application, client, folder, collection)) == (0, 0, 0, 2)
 
 
-def test_a_file_with_another_name_is_read_again_and_keeps_what_was_learned(
-    application: Application, client: OikbClient, folder: Path, collection: str
+@pytest.mark.parametrize(
+    ("name", "text", "after", "uploads"),
+    [
+        ("food.txt", "Lunch is at noon.\n", "meals.txt", 1),  # its title is its name
+        ("a  b.rst", "Lunch is at noon.\n", "meals.rst", 1),
+        ("food.md", "# food\n\nLunch is at noon.\n", "meals.md", 1),  # or may be
+        ("food.md", "# Kitchen\n\nLunch is at noon.\n", "meals.txt", 1),  # whose heading is no title
+        ("food.csv", "text,since\nLunch is at noon.,2020\nSupper is at six.,2021\n", "meals.csv", 1),
+        ("food.md", "# Kitchen\n\nLunch is at noon.\n", "meals.md", 0),
+        ("food.md", "# Kitchen\n\nLunch is at noon.\n", "old/meals.MD", 0),
+    ],
+)
+def test_a_file_with_another_name_is_sent_only_if_it_is_read_otherwise(
+    application: Application,
+    client: OikbClient,
+    tmp_path: Path,
+    collection: str,
+    name: str,
+    text: str,
+    after: str,
+    uploads: int,
 ) -> None:
+    folder = tmp_path / "renamed"
+    write(folder, {name: text, "other.txt": "Other.\n"})
     sync(application, client, folder, collection)
     teach(application, collection, "Lunch is at noon.")
-    (folder / "food.txt").rename(folder / "meals.txt")
-    assert counts(sync(application, client, folder, collection)) == (0, 1, 0, 2)
-    (document,) = (row for row in state.rows(application, collection, "document") if row["title"] == "meals")
-    assert document["source"] == "oikb/meals.txt"
-    assert taught(application, collection) == ["Lunch is at noon."]
-    assert len(sources(application, collection)) == 3
+    (folder / after).parent.mkdir(exist_ok=True)
+    (folder / name).rename(folder / after)
+    assert counts(sync(application, client, folder, collection)) == (0, uploads, 1 - uploads, 1)
+    assert counts(sync(application, client, folder, collection)) == (0, 0, 0, 2)
+    assert "Lunch is at noon." in taught(application, collection)
     assert_sound(application, collection)
+    sync(application, client, folder, f"{collection}-fresh")
+    assert_equal(application, collection, f"{collection}-fresh")
 
 
 def test_a_renamed_file_is_asked_for_again_if_the_run_ended_before_its_upload(
@@ -325,20 +347,26 @@ def test_two_runs_at_once_bring_everything_once(
 
 @pytest.fixture
 def towns(tmp_path: Path) -> Path:
-    """A folder of as many files as the tests of file systems have."""
+    """A folder of as many files as the tests of file systems have, each with a title."""
     folder = tmp_path / "towns"
-    write(folder, {name(number): text(number) for number in range(FILES)})
+    write(folder, dict(map(make_page, range(FILES))))
     return folder
 
 
+def make_page(number: int, length: int = 7) -> tuple[str, str]:
+    """Path and text of a file."""
+    return name(number).replace(".txt", ".md"), f"# Town {number}\n\n{text(number, length)}"
+
+
 def change(folder: Path) -> None:
-    """Change, move and delete files."""
-    write(folder, {name(number): text(number, 9) for number in range(CHANGED)})
+    """Change files, move them into a folder, every other one under another name, and delete some."""
+    write(folder, dict(make_page(number, 9) for number in range(CHANGED)))
     (folder / "moved").mkdir()
     for number in range(CHANGED, CHANGED + RENAMED):
-        (folder / name(number)).rename(folder / "moved" / f"town{number}.txt")
+        after = f"{'town' if number % 2 else 'place'}{number}.md"
+        (folder / make_page(number)[0]).rename(folder / "moved" / after)
     for number in range(FILES - DELETED, FILES):
-        (folder / name(number)).unlink()
+        (folder / make_page(number)[0]).unlink()
 
 
 def test_only_what_changed_is_uploaded_and_learning_follows(

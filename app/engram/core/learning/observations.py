@@ -17,8 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.core.learning import kalman, sufficiency_memory
-from engram.core.learning.caps import JudgeStatements, TextStatements, add_statement, is_contested
-from engram.core.learning.gain_budget import GainBudgets, Ids, StateMoves
+from engram.core.learning.acceptance import compute_acceptance_noise, update_acceptance
+from engram.core.learning.caps import (
+    GainBudgets,
+    Ids,
+    JudgeStatements,
+    StateMoves,
+    TextStatements,
+    add_statement,
+    is_contested,
+)
 from engram.core.learning.kalman import Floats, StateUpdate, SupportUpdate
 from engram.core.learning.state_rows import RemainingShares, SupportRows
 from engram.core.learning.states import AuditRows, Event
@@ -160,7 +168,10 @@ def move_supports(
         return SupportRows.from_rows([]), AuditRows.build_empty()
     states, budgets = observations.states, observations.build_budgets(supports)
     values, perplexities = supports.supports.copy(), supports.perplexities.copy()
+    acceptance = supports.acceptance.copy()
     answered, sufficiency = supports.answered.copy(), supports.sufficiency.copy()
+    certain = np.array([event.noise for event in observations.events])[observations.event_places]
+    caps = np.array([event.share for event in observations.events])[observations.event_places]
     judged = np.array([event.sufficiency for event in observations.events], dtype=np.float64)
     judged = judged[observations.event_places] * observations.likeness
     claims = np.array([event.complete for event in observations.events], dtype=np.bool_)[observations.event_places]
@@ -171,6 +182,15 @@ def move_supports(
             values[at], wave.perplexities, wave.targets, wave.noise, wave.process_noise, most=wave.most
         )
         values[at] = after.supports
+        acceptance[at] = update_acceptance(
+            acceptance[at],
+            wave.perplexities,
+            targets=wave.targets,
+            gains=after.gains,
+            noise=compute_acceptance_noise(observations.noise[places], certain[places])
+            / observations.likeness[places],
+            caps=caps[places],
+        )
         answered[at], sufficiency[at] = sufficiency_memory.update_sufficiency(
             answered[at],
             sufficiency[at],
@@ -190,6 +210,7 @@ def move_supports(
         sentence_ids=supports.sentence_ids[rows],
         supports=values[rows],
         perplexities=perplexities[rows],
+        acceptance=acceptance[rows],
         update_counts=supports.update_counts[rows] + np.bincount(states)[rows],
         complete=complete[rows],
         days=budgets.days(rows),

@@ -20,6 +20,7 @@ _SUPPORT_ARRAYS = (
     "sentence_ids",
     "supports",
     "perplexities",
+    "acceptance",
     "update_counts",
     "complete",
     "answered",
@@ -36,6 +37,7 @@ class SupportRows:
     sentence_ids: Ids
     supports: Floats
     perplexities: Floats
+    acceptance: Floats
     update_counts: Ids
     complete: NDArray[np.bool_]
     days: Sequence[str]
@@ -52,6 +54,7 @@ class SupportRows:
             sentence_ids=np.array([row.sentence_id for row in rows], dtype=np.int64),
             supports=np.array([row.support for row in rows], dtype=np.float64),
             perplexities=np.array([row.perplexity for row in rows], dtype=np.float64),
+            acceptance=np.array([row.acceptance for row in rows], dtype=np.float64),
             update_counts=np.array([row.update_count for row in rows], dtype=np.int64),
             complete=np.array([row.complete for row in rows], dtype=np.bool_),
             days=[row.gain_budget.day for row in rows],
@@ -72,6 +75,7 @@ class SupportRows:
             sentence_ids=ids[:, 1],
             supports=np.full(count, begun.support),
             perplexities=np.full(count, begun.perplexity),
+            acceptance=np.full(count, begun.acceptance),
             update_counts=np.full(count, begun.update_count, dtype=np.int64),
             complete=np.full(count, begun.complete, dtype=np.bool_),
             days=[begun.gain_budget.day] * count,
@@ -100,6 +104,7 @@ class SupportRows:
             self.sentence_ids.tolist(),
             self.supports.tolist(),
             self.perplexities.tolist(),
+            self.acceptance.tolist(),
             self.update_counts.tolist(),
             self.complete.tolist(),
             map(make_gain_budget, self.days, self.remaining_shares),

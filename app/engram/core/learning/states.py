@@ -44,6 +44,7 @@ class Support:
     Attributes:
         support: how surely the sentence supports the question, in [0, 1].
         perplexity: how little is known of that, in [0, 1].
+        acceptance: how surely judges accept the sentence, against rejections, in [0, 1]; see ``acceptance``.
         update_count: how many verdicts have moved it.
         complete: whether the last verdict claimed to name all evidence.
         gain_budget: budgets of the judges on the last day.
@@ -56,6 +57,7 @@ class Support:
     sentence_id: int
     support: float = SUPPORT_BEFORE_VERDICTS
     perplexity: float = PERPLEXITY_BEFORE_VERDICTS
+    acceptance: float = SUPPORT_BEFORE_VERDICTS
     update_count: int = 0
     complete: bool = False
     gain_budget: GainBudget = UNTOUCHED
@@ -74,6 +76,7 @@ class Event:
         share, contested_share: caps on the share of the distance that the judge's verdicts of a day may close of
             one state, in [0, 1]; the second for a verdict that contradicts other judges.
         process_noise: Q of GAM-RAG, Eq. 13, in (0, 1).
+        noise: R of Eq. 11 of a rejection, and of a support, that the verdict is certain of, above 0.
         complete: whether it claims to name all evidence.
         sufficiency: of the judged answer, in [0, 1]; None: unknown.
     """
@@ -85,6 +88,7 @@ class Event:
     share: float
     contested_share: float
     process_noise: float
+    noise: tuple[float, float]
     complete: bool
     sufficiency: float | None = None
 

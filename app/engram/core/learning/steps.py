@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engram.core.learning.caps import TextStatements
-from engram.core.learning.gain_budget import Ids
+from engram.core.learning.caps import Ids, TextStatements
 from engram.core.learning.observations import Observations, add_text_judgements, move_supports
 from engram.core.learning.state_rows import SupportRows
 from engram.core.learning.states import AUDITED, RECALL, AuditRows, Event, JudgedText
@@ -22,7 +21,6 @@ class LabelledEvent:
 
     Attributes:
         targets: sentence -> y. A sentence that was deleted is left alone.
-        noise: R of a rejection, and R of a support.
         probabilities: sentence -> probability that the event says something of it, in (0, 1]; 1 for others. R is
             divided by it: silence says less about a sentence that perhaps nobody saw, and so does the support of a
             whole passage, of which another sentence may have helped.
@@ -31,7 +29,6 @@ class LabelledEvent:
 
     event: Event
     targets: Mapping[int, int]
-    noise: tuple[float, float]
     probabilities: Mapping[int, float] = field(default_factory=dict)
     texts: Mapping[int, JudgedText] = field(default_factory=dict)
 
@@ -44,7 +41,7 @@ class LabelledEvent:
         probability = self.probabilities.get(sentence, 1.0)
         if not 0.0 < probability <= 1.0:
             raise ValueError("an examination probability must lie in (0, 1]")
-        return self.noise[self.targets[sentence]] / probability
+        return self.event.noise[self.targets[sentence]] / probability
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +125,7 @@ def observe_supports(
     unrevised = JudgedText()
     texts = [one.texts.get(sentence, unrevised) for one, own in pairs for sentence in own]
     revisions = [text.revision for text in texts]
-    noise = np.array([one.noise for one in labelled]).reshape(-1, 2)[at_event, _ids(targets)]
+    noise = np.array([event.noise for event in events]).reshape(-1, 2)[at_event, _ids(targets)]
 
     questions = [events[at].question_id for at in at_event.tolist()]
     keys = list(zip(questions, sentences, strict=True))

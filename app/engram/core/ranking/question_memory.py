@@ -5,12 +5,14 @@ right. Once it is more probable than not that the present question has the need 
 
     recalled passages:  p = 1 - (1 - p_base) (1 - p_recall)     p_recall = P(same need) · reliability of the support
     other passages:     p = p_base · min(1, 2 (1 - m))          m: the highest p_recall
-    rejected passages:  that p times (1 - p_rejection) c^w      p_rejection = P(same need) · net rejection
+    rejected passages:  odds of that p times (1 - p_rejection) exp(-w l)
 
-A support names what helped and is seldom wrong. A rejection says what one judge did not find; others often do, so
-its net alone is believed. With p_rejection worth n full rejections by one trusted judge, w is 2n - 1 from n = 1/2
-to 1, so that nothing jumps, and c is the best p of passages with w = 0 / that of those with w > 0, at most 1. So a
-full rejection takes all of a lead: the passage is not first again. Half a one, as by a bare thumb, takes none.
+p_rejection is P(same need) · net rejection. A support names what helped and is seldom wrong. A rejection says what
+one judge did not find; others often do, so its net alone is believed: such a judge says it of all passages that are
+no evidence, and of 1 - net of those that are. With p_rejection worth n full rejections by one trusted judge, w is
+2n - 1 from n = 1/2 to 1, so that nothing jumps, and l is the lead, in log odds, of the best passage with w > 0 over
+the best with w = 0. So a full rejection takes all of a lead: the passage is not first again. Half a one, as by a
+bare thumb, takes none.
 
 p_base is the logistic function of the score, less a reference: the score at which as many passages are expected to
 be evidence as answered judged questions on average, of those whose need was judged twice. So where one passage
@@ -115,9 +117,12 @@ def net_support(support: float, perplexity: float) -> float:
     return min(1.0, max(0.0, 2.0 * weigh_verdicts(support, perplexity) - (1.0 - perplexity)))
 
 
-def net_rejection(support: float, perplexity: float) -> float:
-    """Compute how surely verdicts reject a sentence, less what supports it, in [0, 1]; see ``net_support``."""
-    return min(1.0, max(0.0, (1.0 - perplexity) - 2.0 * weigh_verdicts(support, perplexity)))
+def net_acceptance(acceptance: float, perplexity: float) -> float:
+    """Compute how surely judges accept a sentence, less what rejects it, in [-1, 1]; below 0 they reject it.
+
+    As ``net_support``, where each support counts in full: see ``learning.acceptance``.
+    """
+    return min(1.0, 2.0 * weigh_verdicts(acceptance, perplexity) - (1.0 - perplexity))
 
 
 def weigh_verdicts(support: float, perplexity: float) -> float:
@@ -154,18 +159,17 @@ def compute_recall_lifts(
     log_denied = np.log1p(-np.minimum(probabilities, MOST_CERTAIN)) + log_base_denied
     log_recalled = np.log(-np.expm1(log_denied))
     log_kept = log_base + np.log(min(1.0, 2.0 * (1.0 - min(strongest, MOST_CERTAIN))))
-    log_kept = log_kept + _compute_losses(np.where(probabilities > 0, log_recalled, log_kept), rejections)
     log_lost = log_kept - np.log1p(-np.exp(np.minimum(log_kept, -LEAST_DOUBT)))
     lifts = reference + np.where(probabilities > 0, log_recalled - log_denied, log_lost) - scores
-    # Without recall the others are as they were, but for rounding.
-    return np.asarray(lifts if strongest else np.where(rejections > 0, lifts, 0.0))
+    lifts = lifts if strongest else np.zeros(scores.shape)  # but for rounding
+    return np.asarray(lifts + _compute_losses(scores + lifts, rejections))
 
 
-def _compute_losses(log_probabilities: Floats, rejections: Floats) -> Floats:
-    """Log of the factors of rejected passages' probabilities, (..., n), at most 0.
+def _compute_losses(scores: Floats, rejections: Floats) -> Floats:
+    """Change of each passage's score by rejections, (..., n), at most 0.
 
     Args:
-        log_probabilities: of each passage before rejections, (..., n).
+        scores: of each passage before rejections, (..., n).
         rejections: see ``compute_recall_lifts``.
     """
     unsure = 1.0 - np.minimum(rejections, MOST_CERTAIN)
@@ -173,10 +177,10 @@ def _compute_losses(log_probabilities: Floats, rejections: Floats) -> Floats:
     shares = np.clip(2.0 * full_rejections - 1.0, 0.0, 1.0)
     losses = np.log(unsure)
     if (shares > 0).any() and not (shares > 0).all():
-        best_other = (log_probabilities + losses)[..., shares == 0].max(axis=-1, keepdims=True)
-        lead = log_probabilities[..., shares > 0].max(axis=-1, keepdims=True) - best_other
+        best_other = (scores + losses)[..., shares == 0].max(axis=-1, keepdims=True)
+        lead = scores[..., shares > 0].max(axis=-1, keepdims=True) - best_other
         losses = losses - shares * np.maximum(lead, 0.0)
-    return np.broadcast_to(losses, log_probabilities.shape)
+    return np.broadcast_to(losses, scores.shape)
 
 
 def find_even_odds(scores: Floats, evidence_count: float) -> Floats:

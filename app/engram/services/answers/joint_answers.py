@@ -115,7 +115,7 @@ def merge(found: Sequence[RetrievalResult]) -> list[tuple[int, int]]:
     for place, retrieved in enumerate(found):
         sufficiency = retrieved.ranking.sufficiency
         for rank, (passage, score) in enumerate(retrieved.shown.best):
-            value = -rank if sufficiency is None else score + _compute_log_odds(sufficiency.probability)
+            value = -rank if sufficiency is None else score + _compute_log_odds(sufficiency.steering)
             ranked.append((-value, rank, place, passage))
     return [(place, passage) for _, _, place, passage in sorted(ranked)]
 

@@ -13,7 +13,7 @@ from engram.core.text.document_manifest import ListedDocument, Steps, compare_do
 from engram.core.text.document_versions import closes_circle
 from engram.services.auth.scope import Scope
 from engram.services.corpus.document_sight import find_seen_in_part
-from engram.services.corpus.document_versions import relink
+from engram.services.corpus.document_versions import read_renamed, relink
 from engram.services.corpus.passage_observer import PassageObserver
 from engram.services.corpus.passage_readers import assign_readers
 from engram.services.corpus.passage_removal import remove_passages
@@ -146,6 +146,7 @@ class DocumentService:
                 raise _build_missing_error(scope, source)
             if change.source is not None and change.source != source:
                 _rename(writer, target.id, document, source, change.source)
+                read_renamed(writer, target, document, source)
             if change.folder is not None:
                 documents.set_folder(writer, target.id, document, change.folder)
             if change.forgets_digest:

@@ -103,11 +103,11 @@ def label_event(
             share=constants.share,
             contested_share=constants.contested,
             process_noise=constants.process,
+            noise=(constants.observation_noise(0, confidence), constants.observation_noise(1, confidence)),
             complete=event.verdict.complete,
             sufficiency=event.sufficiency,
         ),
         targets=event.targets,
-        noise=(constants.observation_noise(0, confidence), constants.observation_noise(1, confidence)),
         probabilities=event.verdict.probabilities,
         texts={
             sentence: revisions[sentence].find_text(event.answered_at)

@@ -1,7 +1,9 @@
-"""Measuring from which sufficiency on a collection shows answers, by questions made from its own passages.
+"""Measuring what a collection's sufficiency means, by questions made from its own passages.
 
-A question is every other content word of a statement. It is asked without the statement's passage and its
-near-duplicates. Such answers are absent, so no label is needed (``core.ranking.withholding_level``).
+A question is every other content word of a statement. It is asked with the statement's passage, and without it and
+its near-duplicates. The latter answers are absent, so no label is needed. They tell from which sufficiency on
+answers are shown (``core.ranking.withholding_level``), and both tell what is stated
+(``core.ranking.sufficiency_calibration``).
 """
 
 import math
@@ -13,6 +15,7 @@ import numpy as np
 import structlog
 
 from engram.context.errors import EngramError
+from engram.core.ranking.sufficiency_calibration import compute_midpoint
 from engram.core.ranking.weight_beliefs import Floats, sigmoid
 from engram.core.ranking.withholding_level import compute_masked_level
 from engram.core.text.headings import find_headings
@@ -97,13 +100,20 @@ class LevelMeasurement:
             EngramError: it cannot be measured now, as when its encoder is away.
         """
         prior = self._priors().select_kind(collection.corpus_kind)
-        answers = [self._ask_masked(collection, *derived) for derived in self._derive_questions(collection)]
-        odds = np.array([features @ prior.sufficiency.mean for features in answers if len(features)])
-        value = float(sigmoid(compute_masked_level(odds))) if len(odds) >= LEAST_QUESTIONS else None
-        level = MeasuredLevel(value, prior.sufficiency_name, collection.space, collection.passage_count)
+        answers = [self._ask_both_ways(collection, *derived) for derived in self._derive_questions(collection)]
+        features = np.array([both for both in answers if all(map(len, both))])
+        value = midpoint = None
+        if len(features) >= LEAST_QUESTIONS:
+            present, absent = (features @ prior.sufficiency.mean).T
+            value, midpoint = float(sigmoid(compute_masked_level(absent))), compute_midpoint(present, absent)
+        level = MeasuredLevel(
+            value, prior.sufficiency_name, collection.space, collection.passage_count, midpoint=midpoint
+        )
         with self._database.write() as writer:
             measured_levels.keep(writer, collection.id, level)
-        log.info("level measured", collection=collection.name, level=value, questions=len(odds))
+        log.info(
+            "level measured", collection=collection.name, level=value, midpoint=midpoint, questions=len(features)
+        )
         return level
 
     def _list_due(self) -> list[int]:
@@ -135,6 +145,7 @@ class LevelMeasurement:
         return (
             level is not None
             and level.space == collection.space
+            and (level.value is None or level.midpoint is not None)
             and level.prior == self._priors().select_kind(collection.corpus_kind).sufficiency_name
             and level.passages / GROWTH <= collection.passage_count <= level.passages * GROWTH
         )
@@ -156,19 +167,28 @@ class LevelMeasurement:
             if not encoder.count_excess(question)
         ][:QUESTIONS]
 
-    def _ask_masked(self, collection: Collection, passage: int, question: str) -> Floats:
-        """Ask without the passage and its near-duplicates; features of the answer, empty if nothing is found."""
+    def _ask_both_ways(self, collection: Collection, passage: int, question: str) -> tuple[Floats, Floats]:
+        """Ask with the passage, and without it and its near-duplicates.
+
+        Returns:
+            Features of the two answers, empty where nothing is found.
+        """
         retrieved = self._ask(collection, question)
         stand_ins = retrieved.ranking.stand_in_by_passage
         leading = stand_ins.get(passage, passage)
         alike = {passage, leading, *(one for one, other in stand_ins.items() if other == leading)}
-        estimate = self._ask(collection, question, sorted(alike)).ranking.sufficiency
-        return np.zeros(0) if estimate is None else estimate.features
+        masked = self._ask(collection, question, sorted(alike))
+        return _read_features(retrieved), _read_features(masked)
 
     def _ask(self, collection: Collection, question: str, without: Sequence[int] = ()) -> RetrievalResult:
         scope = Scope(Principal(ASKER, collection.tenant), collection)
         retrieve = self._retrieve()
         return retrieve.find(retrieve.plan(Query(text=question, scope=scope, memory="off", without=without)))
+
+
+def _read_features(retrieved: RetrievalResult) -> Floats:
+    estimate = retrieved.ranking.sufficiency
+    return np.zeros(0) if estimate is None else estimate.features
 
 
 def derive_questions(title: str | None, sentences: Sequence[str], language: str, count: int) -> list[str]:

@@ -100,9 +100,9 @@ class Timings:
 class Answer:
     """Answer of a query.
 
-    ``sufficiency`` is the probability that the first five passages hold all the evidence; None where features do
-    not rank. ``insufficient`` ones show nothing, because the query wanted a higher one. ``sufficiency_level``
-    is what it had to reach if the query left that to Engram.
+    ``sufficiency`` is the probability that the first five passages hold all the evidence, ``steering`` the same
+    before calibration; None where features do not rank. ``insufficient`` ones show nothing, because the query
+    wanted a higher one. ``sufficiency_level`` is what it had to reach if the query left that to Engram.
     ``collapse_duplicates``: whether duplicates of better passages are left out.
     ``trace_id``: the trace that its query belongs to, as the caller named it.
     """
@@ -122,6 +122,7 @@ class Answer:
     arm: str | None = None
     shadow: bool = False
     sufficiency: float | None = None
+    steering: float | None = None
     insufficient: bool = False
     sufficiency_level: WithholdingLevel | None = None
     entities: list[EntityAnswer] | None = None
@@ -155,6 +156,7 @@ def build_answer(retrieved: RetrievalResult) -> Answer:
         arm=plan.query.arm,
         shadow=plan.query.shadow,
         sufficiency=None if ranking.sufficiency is None else ranking.sufficiency.probability,
+        steering=None if ranking.sufficiency is None else ranking.sufficiency.steering,
         insufficient=retrieved.shown.withheld,
         sufficiency_level=ranking.level,
         timings=build_timings(retrieved),

@@ -32,6 +32,7 @@ from engram.services.question.sufficiency import (
     WithholdingLevel,
     choose_level,
     estimate_sufficiency,
+    find_midpoint,
 )
 from engram.services.question.walk import Walk
 from engram.storage.learning import learned_weights
@@ -170,6 +171,7 @@ def _rank_by_features(search: Search, walk: Walk) -> PassageRanking:
         pool,
         weights,
         verdicts,
+        find_midpoint(plan.collection, prior),
     )
     own = set(candidates.ids.tolist())
     rejections = {passage: one for passage, one in walk.recall.rejections.items() if passage in own}
@@ -196,7 +198,9 @@ def _rank_by_features(search: Search, walk: Walk) -> PassageRanking:
         ),
         stand_in_by_passage=stand_in_by_passage,
         reranked=None if reranked is None else reranked.reorder(order),
-        level=choose_level(search.reader, plan, prior, weights) if plan.query.min_sufficiency == "auto" else None,
+        level=choose_level(search.reader, plan, prior, estimate.weights)
+        if plan.query.min_sufficiency == "auto"
+        else None,
     )
 
 

@@ -12,7 +12,7 @@ from engram.core.ranking.question_memory import (
     compute_reliability,
     compute_ungated_support,
     has_vote,
-    net_rejection,
+    net_acceptance,
     net_support,
 )
 from engram.core.ranking.question_priors import PRIOR_EVIDENCE_COUNT
@@ -151,16 +151,18 @@ def summarise_recall(recalled: Sequence[PastSupport]) -> tuple[dict[int, float],
 def summarise_rejections(recalled: Sequence[PastSupport]) -> dict[int, float]:
     """Passage -> probability that it is no evidence, by what judges rejected for past questions.
 
-    A passage with a supported sentence is not rejected for the same question: its other sentences may be beside it.
+    A passage with an accepted sentence is not rejected for the same question: its other sentences may be beside it.
+    Nor is one that judges accept as surely for another question.
     """
-    supported = {
-        (past.question_id, past.passage_id) for past in recalled if net_support(past.support, past.perplexity) > 0
-    }
-    return compute_recall_probabilities(
-        (past.passage_id, _get_probability(past), net_rejection(past.support, past.perplexity))
-        for past in recalled
-        if (past.question_id, past.passage_id) not in supported
+    nets = [(past, _get_probability(past), net_acceptance(past.acceptance, past.perplexity)) for past in recalled]
+    accepted_for = {(past.question_id, past.passage_id) for past, _, net in nets if net > 0}
+    accepted = compute_recall_probabilities((past.passage_id, same_need, net) for past, same_need, net in nets)
+    rejected = compute_recall_probabilities(
+        (past.passage_id, same_need, -net)
+        for past, same_need, net in nets
+        if (past.question_id, past.passage_id) not in accepted_for
     )
+    return {passage: one for passage, one in rejected.items() if one > accepted.get(passage, 0.0)}
 
 
 def _get_probability(past: PastSupport) -> float:

@@ -243,7 +243,7 @@ class RetrievalService:
             if search.plan.stop_rule != "learned" or walk.stop_reason is not None:
                 return walk, None
             ranking = rank(search, walk)
-            if ranking.sufficiency is not None and ranking.sufficiency.probability >= self.threshold:
+            if ranking.sufficiency is not None and ranking.sufficiency.steering >= self.threshold:
                 return replace(walk, stop_reason="sufficient"), ranking
 
     def _is_reranking(self, search: Search) -> bool:

@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 from engram.core.ranking import complementarity, passage_scores, sufficiency
 from engram.core.ranking.complementarity import CandidatePool, QuestionWords
 from engram.core.ranking.sufficiency import Chain
+from engram.core.ranking.sufficiency_calibration import calibrate, calibrate_weights
 from engram.core.ranking.weight_beliefs import Floats
 from engram.core.ranking.withholding_level import LEAST_CONFIRMED, compute_level
 from engram.core.text import question_triples
 from engram.providers.ranking_prior import RankingPrior
 from engram.services.question.plan import QueryPlan, Search
 from engram.services.question.walk import Walk
+from engram.storage.corpus.collections import Collection, MeasuredLevel
 from engram.storage.database import Reader
 from engram.storage.learning.learned_weights import list_confirmed_answers
 
@@ -34,15 +36,17 @@ class SufficiencyEstimate:
 
     Attributes:
         model: probability by the features and their weights, in [0, 1]; 0 where nothing was found.
+        uncalibrated: the same by the weights before calibration.
         vouched: highest P(same need) x net support by a verdict that claimed to name all evidence, in [0, 1].
         features: see ``sufficiency.ANSWER_FEATURES``, (k,); empty where nothing was found.
-        weights: mean weights of the features, (k,).
+        weights: mean weights of the features, calibrated, (k,).
         events: verdicts in the weights.
         undenied: what judges of earlier answers to the question leave of it, in (0, 1], see ``denied_answers``.
         remembered: lower bound by past questions whose evidence leads the ranking, see ``remembered_sufficiency``.
     """
 
     model: float
+    uncalibrated: float
     vouched: float
     features: NDArray[np.float64]
     weights: NDArray[np.float64]
@@ -52,8 +56,13 @@ class SufficiencyEstimate:
 
     @property
     def probability(self) -> float:
-        """The highest of the three, since recall brings up the evidence of past questions, lowered by denials."""
+        """What the answer states: the highest of the three, since recall brings up evidence, lowered by denials."""
         return max(self.model, self.vouched, self.remembered) * self.undenied
+
+    @property
+    def steering(self) -> float:
+        """The same before calibration: what ends hops and sessions, and weighs collections and quotes."""
+        return max(self.uncalibrated, self.vouched, self.remembered) * self.undenied
 
 
 LevelSource = Literal["prior", "passages", "verdicts"]
@@ -84,6 +93,7 @@ def estimate_sufficiency(
     pool: CandidatePool | None,
     weights: NDArray[np.float64],
     events: int,
+    midpoint: float,
 ) -> SufficiencyEstimate:
     """Estimate how probably a ranking holds all evidence.
 
@@ -94,10 +104,14 @@ def estimate_sufficiency(
         pool: pool of the same candidates in the same order; None where it has no member.
         weights: mean weights of ``sufficiency.ANSWER_FEATURES``, (k,).
         events: verdicts in the weights.
+        midpoint: of the collection, see ``find_midpoint``.
     """
     plan = search.plan
+    calibrated = calibrate_weights(weights, midpoint)
     if not len(scores):
-        return SufficiencyEstimate(0.0, walk.recall.vouched, np.zeros(0), weights, events, walk.recall.undenied)
+        return SufficiencyEstimate(
+            0.0, 0.0, walk.recall.vouched, np.zeros(0), calibrated, events, walk.recall.undenied
+        )
     every = dict(enumerate(words.weight.tolist()))
     first = [
         {word: every[word] for word in np.flatnonzero(word_flags).tolist()} for word_flags in words.in_passages
@@ -116,7 +130,13 @@ def estimate_sufficiency(
         general=plan.collection.corpus_kind == "general",
     )
     return SufficiencyEstimate(
-        sufficiency.probability(values, weights), walk.recall.vouched, values, weights, events, walk.recall.undenied
+        sufficiency.probability(values, calibrated),
+        sufficiency.probability(values, weights),
+        walk.recall.vouched,
+        values,
+        calibrated,
+        events,
+        walk.recall.undenied,
     )
 
 
@@ -133,17 +153,34 @@ def _chain(plan: QueryPlan, features: NDArray[np.float64], pool: CandidatePool |
     )
 
 
+def find_midpoint(collection: Collection, prior: RankingPrior) -> float:
+    """Log odds at which a collection states even odds; 0 until they are measured, and in an encyclopedic one."""
+    measured = _find_measured(collection, prior)
+    if measured is None or measured.midpoint is None or collection.corpus_kind == "encyclopedic":
+        return 0.0
+    return measured.midpoint
+
+
+def find_level(collection: Collection, prior: RankingPrior) -> tuple[float, LevelSource]:
+    """The level without verdicts, as answers state sufficiency, in (0, 1)."""
+    measured = _find_measured(collection, prior)
+    if measured is None or measured.value is None:
+        return prior.sufficiency_level, "prior"
+    return calibrate(measured.value, find_midpoint(collection, prior)), "passages"
+
+
+def _find_measured(collection: Collection, prior: RankingPrior) -> MeasuredLevel | None:
+    measured = collection.level
+    return measured if measured is not None and measured.prior == prior.sufficiency_name else None
+
+
 def choose_level(reader: Reader, plan: QueryPlan, prior: RankingPrior, weights: Floats) -> WithholdingLevel:
     """Choose the level for a query, by the collection's passages and the answers that verdicts confirmed.
 
     Args:
-        weights: of sufficiency, as the query uses them, (k,).
+        weights: of sufficiency, calibrated, (k,).
     """
-    measured = plan.collection.level
-    value = prior.sufficiency_level
-    source: LevelSource = "prior"
-    if measured is not None and measured.value is not None and measured.prior == prior.sufficiency_name:
-        value, source = measured.value, "passages"
+    value, source = find_level(plan.collection, prior)
     if not plan.focus.use_memory:
         return WithholdingLevel(value, source, 0)
     confirmed = list_confirmed_answers(

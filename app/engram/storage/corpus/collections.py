@@ -80,12 +80,15 @@ class MeasuredLevel:
         prior: fingerprint of the weights of sufficiency that it was measured by.
         space: vector space of the collection then.
         passages: how many the collection had then.
+        midpoint: log odds of sufficiency at which answers state even odds, see ``sufficiency_calibration``; None as
+            ``value``.
     """
 
     value: float | None
     prior: str
     space: int
     passages: int
+    midpoint: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

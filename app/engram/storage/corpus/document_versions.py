@@ -30,8 +30,13 @@ class WrittenDocument:
     text: str
 
 
-def load_written(reader: Reader, collection_id: int, job: UUID) -> list[WrittenDocument]:
-    """Documents that a job wrote whole or that were never read, with the text that is read of each."""
+def load_written(reader: Reader, collection_id: int, job: UUID | None, renamed: int = 0) -> list[WrittenDocument]:
+    """Documents that a job wrote whole or that were never read, with the text that is read of each.
+
+    Args:
+        job: None: only the document ``renamed``, if it has passages.
+    """
+    written = "(d.writing_job = %(job)s OR cardinality(d.word_sketch) = 0)" if job else "d.id = %(renamed)s"
     rows = reader.rows(
         f"""
         SELECT d.id, d.source, f.title, f.metadata, f.language, left(f.text, {READ_CHARACTERS}) AS text
@@ -42,10 +47,9 @@ def load_written(reader: Reader, collection_id: int, job: UUID) -> list[WrittenD
                    string_agg(p.text, E'\\n' ORDER BY p.id) AS text
             FROM passage p WHERE p.collection_id = d.collection_id AND p.document_id = d.id
         ) AS f
-        WHERE d.collection_id = %(collection)s AND f.text IS NOT NULL
-          AND (d.writing_job = %(job)s OR cardinality(d.word_sketch) = 0)
+        WHERE d.collection_id = %(collection)s AND f.text IS NOT NULL AND {written}
         """,
-        {"collection": collection_id, "job": job},
+        {"collection": collection_id, "job": job, "renamed": renamed},
     )
     return [WrittenDocument(**row._asdict()) for row in rows]
 

@@ -28,7 +28,8 @@ PAGE = 1_000
 
 EVENT_COLUMNS = f"""
     event.applied_sequence, event.question_id, {CAPPED_AS} AS judge, {DAY} AS day, event.daily_share,
-    event.contested_share, event.partial, event.retrieval_success, judged.sufficiency
+    event.contested_share, event.observation_noise_positive, event.observation_noise_negative, event.confidence,
+    event.standing, event.partial, event.retrieval_success, judged.sufficiency
 """
 """Of ``feedback_event event`` and its ``judged_query judged``, what ``read_event`` takes."""
 EVENT_OF_AUDIT = "event.id = audit.event_id AND event.status = 'applied'"
@@ -112,6 +113,7 @@ def words(
 
 def read_event(row: Any) -> Event:
     """Read the event of a row of ``EVENT_COLUMNS``."""
+    certainty = row.confidence * row.standing
     return Event(
         id=row.event_id,
         question_id=row.question_id,
@@ -120,6 +122,7 @@ def read_event(row: Any) -> Event:
         share=row.daily_share,
         contested_share=row.contested_share,
         process_noise=row.process_noise,
+        noise=(row.observation_noise_negative / certainty, row.observation_noise_positive / certainty),
         complete=LoggedVerdict(partial=row.partial, retrieval_success=row.retrieval_success).complete,
         sufficiency=row.sufficiency,
     )

@@ -35,16 +35,17 @@ class PastSupport:
     passage_id: int
     support: float
     perplexity: float
+    acceptance: float
     complete: bool
     answered: float = 0.0
     sufficiency: float = 0.0
     same_need: SameNeed | None = None
 
 
-# What verdicts say of a sentence, in [-1, 1]: its ``net_support`` (``core.ranking.question_memory``) less its
-# ``net_rejection``, one of which is 0.
-_NET = f"2 * ({{row}}.support - {SUPPORT_BEFORE_VERDICTS} * {{row}}.perplexity) - (1 - {{row}}.perplexity)"
-NET_SUPPORT = f"greatest({_NET}, 0)"
+# ``net_support`` and ``net_acceptance`` of ``core.ranking.question_memory``.
+_NET = f"2 * ({{row}}.{{state}} - {SUPPORT_BEFORE_VERDICTS} * {{row}}.perplexity) - (1 - {{row}}.perplexity)"
+NET_SUPPORT = f"greatest({_NET.format(row='{row}', state='support')}, 0)"
+_NET_ACCEPTANCE = _NET.format(row="supported", state="acceptance")
 
 
 def recall(reader: Reader, focus: Focus, questions: int) -> list[PastSupport]:
@@ -66,13 +67,14 @@ def build_recall_query(focus: Focus) -> str:
             SELECT id, text, -(embedding <#> %(q)s) AS similarity FROM question
             WHERE {past.rows} {build_seen_condition("question")} ORDER BY {past.order} LIMIT %(questions)s
         ), known AS MATERIALIZED (
-            SELECT near.*, supported.sentence_id, supported.support, supported.perplexity, supported.complete,
+            SELECT near.*, supported.sentence_id, supported.support, supported.perplexity,
+                   supported.acceptance, supported.complete,
                    supported.answered, supported.sufficiency
             FROM near {join_by_index("question_support supported", "supported.question_id = near.id")}
-            WHERE {_NET.format(row="supported")} <> 0 OR supported.answered > 0
+            WHERE {_NET_ACCEPTANCE} <> 0 OR supported.answered > 0
         )
         SELECT known.id AS question_id, known.text AS question, known.similarity, s.id AS sentence_id, s.passage_id,
-               known.support, known.perplexity, known.complete, known.answered, known.sufficiency
+               known.support, known.perplexity, known.acceptance, known.complete, known.answered, known.sufficiency
         FROM known {join_by_index("sentence s", "s.id = known.sentence_id")}
         {passage_join if focus.is_narrowed else ""}
         ORDER BY known.similarity DESC, known.id, s.id
@@ -159,6 +161,7 @@ def load_supports(
         )
         SELECT array_send(array_agg(question_id)) AS questions, array_send(array_agg(sentence_id)) AS sentences,
                array_send(array_agg(support)) AS supports, array_send(array_agg(perplexity)) AS perplexities,
+               array_send(array_agg(acceptance)) AS acceptance,
                array_send(array_agg(update_count::bigint)) AS counts,
                array_send(array_agg(complete)) AS complete,
                array_send(array_agg(answered)) AS answered, array_send(array_agg(sufficiency)) AS sufficiency,
@@ -177,6 +180,7 @@ def load_supports(
         sentence_ids=decode_column(row.sentences, np.int64),
         supports=decode_column(row.supports, np.float64),
         perplexities=decode_column(row.perplexities, np.float64),
+        acceptance=decode_column(row.acceptance, np.float64),
         update_counts=decode_column(row.counts, np.int64),
         complete=decode_column(row.complete, np.bool_),
         days=days,
@@ -193,9 +197,10 @@ _NEW_SUPPORTS = alias_rows(
     """
     unnest(
         %(questions)s::bigint[], %(sentences)s::bigint[], %(supports)s::float8[], %(perplexities)s::float8[],
-        %(counts)s::bigint[], %(complete)s::boolean[], %(gain_budgets)s::jsonb[], %(judge_statements)s::jsonb[],
+        %(acceptance)s::float8[], %(counts)s::bigint[], %(complete)s::boolean[], %(gain_budgets)s::jsonb[],
+        %(judge_statements)s::jsonb[],
         %(answered)s::float8[], %(sufficiency)s::float8[]
-    ) AS given(question_id, sentence_id, support, perplexity, update_count, complete, gain_budgets,
+    ) AS given(question_id, sentence_id, support, perplexity, acceptance, update_count, complete, gain_budgets,
                judge_statements, answered, sufficiency)
     """
 )
@@ -208,6 +213,7 @@ def _build_parameters(supports: SupportRows) -> dict[str, Any]:
         "sentences": Numbers(supports.sentence_ids),
         "supports": Numbers(supports.supports),
         "perplexities": Numbers(supports.perplexities),
+        "acceptance": Numbers(supports.acceptance),
         "counts": Numbers(supports.update_counts),
         "complete": Numbers(supports.complete),
         "gain_budgets": gain_budgets_as_json(supports.days, supports.remaining_shares),
@@ -222,11 +228,12 @@ def store_supports(writer: Writer, collection_id: int, supports: SupportRows) ->
     renew_question_version(writer, collection_id, len(np.unique(supports.question_ids)))
     writer.execute(
         f"""
-        INSERT INTO question_support (collection_id, question_id, sentence_id, support, perplexity, update_count,
-                                      complete, gain_budgets, judge_statements, answered, sufficiency)
+        INSERT INTO question_support (collection_id, question_id, sentence_id, support, perplexity, acceptance,
+                                      update_count, complete, gain_budgets, judge_statements, answered, sufficiency)
         SELECT new.* FROM {_NEW_SUPPORTS}
         ON CONFLICT (collection_id, question_id, sentence_id) DO UPDATE SET
-            support = excluded.support, perplexity = excluded.perplexity, update_count = excluded.update_count,
+            support = excluded.support, perplexity = excluded.perplexity,
+            acceptance = excluded.acceptance, update_count = excluded.update_count,
             complete = excluded.complete, gain_budgets = excluded.gain_budgets,
             judge_statements = excluded.judge_statements,
             answered = excluded.answered, sufficiency = excluded.sufficiency
@@ -243,7 +250,7 @@ def replace_supports(
     writer.execute(
         f"""
         UPDATE question_support SET support = new.support, perplexity = new.perplexity,
-            update_count = new.update_count, complete = new.complete,
+            acceptance = new.acceptance, update_count = new.update_count, complete = new.complete,
             gain_budgets = new.gain_budgets, judge_statements = new.judge_statements,
             answered = new.answered, sufficiency = new.sufficiency
         FROM {_NEW_SUPPORTS}

@@ -147,7 +147,7 @@ def list_few_matching(
     if (share or 0.0) * collection.passage_count > 2 * most:
         return None
     own = "p.collection_id = %(collection)s"
-    if condition.indexed and not reader.distributed:  # a coordinator would ask all nodes
+    if condition.indexed:
         own = build_index_condition(collection.id, "p.")
     ids = reader.scalar(
         f"""

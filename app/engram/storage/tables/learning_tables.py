@@ -86,6 +86,7 @@ question_support = Table(
     require("sentence_id", BigInteger),
     require("support", Double),
     require("perplexity", Double),
+    require("acceptance", Double, comment="How surely judges accept the sentence; it counts against rejections."),
     require("update_count", Integer),
     require("complete", Boolean, comment="Whether the last verdict claimed to name all evidence."),
     require(

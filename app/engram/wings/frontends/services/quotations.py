@@ -110,7 +110,7 @@ def quote(
     ]
     quotable.sort(key=lambda place: -values[place])
     quotes = list(_choose([compared[place] for place in quotable], weights))
-    return Quotations(quotes, _estimate(answer.sufficiency, compared, shares, question_terms, asked_time))
+    return Quotations(quotes, _estimate(answer.steering, compared, shares, question_terms, asked_time))
 
 
 def _compare(passages: Sequence[PassageAnswer], similarities: Mapping[int, float]) -> Iterator[_Sentence]:

@@ -163,8 +163,8 @@ def begin_questions(writer: Writer, copy: Copy, questions: Sequence[int], remove
     writer.execute(
         f"""
         INSERT INTO question_support
-            (collection_id, question_id, sentence_id, support, perplexity, update_count, complete)
-        SELECT DISTINCT %(target)s, event.question_id, s.id, 0, 1, 0, false
+            (collection_id, question_id, sentence_id, support, perplexity, acceptance, update_count, complete)
+        SELECT DISTINCT %(target)s, event.question_id, s.id, 0, 1, 0, 0, false
         FROM {id_rows("ids", collection="%(target)s")}
         {join_by_index("feedback_event event", "event.question_id = wanted.id", collection="%(target)s")}
         {join_by_index("memory_audit audit", "audit.event_id = event.id", collection="%(target)s")}

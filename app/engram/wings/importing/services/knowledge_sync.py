@@ -1,6 +1,6 @@
 """Documents of one folder of a collection, kept in step with the files of a source by a sync tool."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -14,9 +14,10 @@ from engram.services.corpus.document_service import DocumentChange, DocumentServ
 from engram.storage.corpus import document_manifest, reader_sets
 from engram.storage.database import Database
 from engram.storage.jobs import jobs
-from engram.wings.importing.conversion.formats import KINDS, is_lock_file, is_wanted
+from engram.wings.importing.conversion.formats import KINDS, find_kind, is_lock_file, is_wanted
+from engram.wings.importing.conversion.outline import flatten_text, stem
 from engram.wings.importing.services.file_tokens import FOLDER, FileToken, Step, is_name, name_source
-from engram.wings.importing.storage import pending_documents
+from engram.wings.importing.storage import document_titles, pending_documents
 
 log = structlog.get_logger(__name__)
 
@@ -103,12 +104,13 @@ class KnowledgeSync:
             if move.before in held and move.source in listed.keys() - pending.keys() and is_name(move.source)
         }
         upload |= {source for source in listed.keys() - held.keys() if not is_name(source)}  # refused with a reason
+        read_alike = self._list_read_alike(scope, {held.source: source for source, held in renames.items()})
         added, modified, deleted = [], [], []
         for source, one in listed.items():
             if source in renames:
                 before = renames[source].source
                 token = FileToken.of(name, renames[source], Step.MOVE, source)
-                if _keeps_name(before, source):
+                if before in read_alike:
                     deleted.append(StaleFile(*_split(before), token))
                 else:
                     modified.append(StaleFile(one.path, one.filename, token))
@@ -130,8 +132,8 @@ class KnowledgeSync:
     def clean(self, scope: Scope, tokens: Sequence[FileToken]) -> int:
         """Move and delete documents as a plan said; those that changed since stay. Return how many were.
 
-        A document whose file goes on under another name is moved with what was learned. If the name of its file
-        changed too, it counts as stale afterwards, because a name may be a title.
+        A document whose file goes on under another name is moved with what was learned. If its file would be read
+        otherwise under that name, it counts as stale afterwards.
 
         Raises:
             InvalidRequestError: a file is of another collection.
@@ -210,8 +212,19 @@ class KnowledgeSync:
             return reader_sets.is_bound(reader, scope.collection.id)
 
     def _move(self, scope: Scope, before: str, source: str) -> None:
-        change = DocumentChange(source=source, forgets_digest=not _keeps_name(before, source))
-        self._documents.change(scope, before, change)
+        is_stale = before not in self._list_read_alike(scope, {before: source})
+        self._documents.change(scope, before, DocumentChange(source=source, forgets_digest=is_stale))
+
+    def _list_read_alike(self, scope: Scope, moves: Mapping[str, str]) -> set[str]:
+        """List the documents of these moves, from source to source, that a new reading would leave as they are.
+
+        The ending of a file's name says how it is read, and the name is its title where it has no other.
+        """
+        alike = {before for before, source in moves.items() if find_kind(before) == find_kind(source)}
+        renamed = {before for before in alike if before.rpartition("/")[2] != moves[before].rpartition("/")[2]}
+        titles = {(before, title) for before in renamed for title in (stem(before), flatten_text(stem(before)))}
+        with self._database.read() as reader:
+            return alike - document_titles.find_titled(reader, scope.collection.id, titles)
 
     def _list_held(self, scope: Scope, sources: Sequence[str]) -> dict[str, HeldDocument]:
         """Source -> document, of the folder and of these sources, that the caller sees.
@@ -246,11 +259,6 @@ def _split(source: str) -> tuple[str, str]:
     """Path and name of the file of a document."""
     path, _, filename = source.removeprefix(f"{FOLDER}/").rpartition("/")
     return path, filename
-
-
-def _keeps_name(before: str, source: str) -> bool:
-    """Whether a moved file has its own name still, which says how it is read and may be its title."""
-    return before.rpartition("/")[2] == source.rpartition("/")[2]
 
 
 def _choose_files(entries: Sequence[SourceEntry]) -> tuple[dict[str, SourceEntry], list[tuple[str, str]]]:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engram.core.learning.gain_budget import Ids
+from engram.core.learning.caps import Ids
 from engram.core.learning.observations import Observations, Wave, move_states
 from engram.core.learning.states import AUDITED, CHANNELS, AuditRows, Vector
 from engram.core.learning.steps import BatchObservations

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engram.core.learning.caps import UNTOUCHED, GainBudget
-from engram.core.learning.gain_budget import Ids
+from engram.core.learning.caps import UNTOUCHED, GainBudget, Ids
 from engram.core.learning.kalman import Floats
 from engram.core.learning.state_rows import RemainingShares, make_gain_budget
 from engram.core.learning.states import CHANNELS, Vector

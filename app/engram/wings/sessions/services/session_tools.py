@@ -234,7 +234,7 @@ class StepTools:
         allowed = set(self.meter.reads([passage.id for passage in passages_shown]))
         read = [passage for passage in passages_shown if passage.id in allowed]
         self.meter.note_sentences(sentence.id for passage in read for sentence in passage.sentences)
-        return AskedQuery(text, answer.query_id, read, answer.sufficiency)
+        return AskedQuery(text, answer.query_id, read, answer.steering)
 
     def names(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
         """The names in each of these texts, as it writes them."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from engram.core.learning.states import question_hash
-from engram.core.ranking.question_memory import compute_reliability, net_rejection, net_support
+from engram.core.ranking.question_memory import compute_reliability, net_acceptance, net_support
 from engram.providers.embedder.question_tuning import QuestionTuning
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Reader
@@ -105,7 +105,7 @@ def _collect_question(rows: Sequence[JudgedSupport]) -> JudgedQuestion | None:
         return None
     surest = max(net_support(row.support, row.perplexity) for row in supporting)
     supported = sorted({row.passage_id for row in supporting})
-    rejected = {row.passage_id for row in rows if net_rejection(row.support, row.perplexity) > 0}
+    rejected = {row.passage_id for row in rows if net_acceptance(row.acceptance, row.perplexity) < 0}
     judges = [judge for row in supporting for text in row.statements for judge, word in text if word == 1]
     return JudgedQuestion(
         rows[0].question_id,

@@ -31,6 +31,7 @@ class JudgedSupport:
     is_open: bool
     support: float
     perplexity: float
+    acceptance: float
     statements: Sequence[Sequence[tuple[str, int]]]
 
 
@@ -66,7 +67,7 @@ def load_supports(reader: Reader, collection_id: int, limit: int) -> list[Judged
     rows = reader.rows(
         f"""
         SELECT newest.id AS question_id, newest.text, s.passage_id, p.reader_set_id IS NULL AS is_open,
-               held.support, held.perplexity, held.judge_statements AS statements
+               held.support, held.perplexity, held.acceptance, held.judge_statements AS statements
         FROM (
             SELECT id, text, collection_id FROM question
             WHERE collection_id = %(collection)s AND NOT starts_with(text, %(erased)s)

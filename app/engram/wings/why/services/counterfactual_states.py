@@ -16,7 +16,7 @@ from engram.core.learning.caps import find_weight_limit, select_within_limit
 from engram.core.learning.judge_standing import NEWCOMERS
 from engram.core.learning.state_replay import ReplayStep
 from engram.core.learning.states import Support
-from engram.core.ranking.question_memory import net_rejection, net_support
+from engram.core.ranking.question_memory import net_acceptance
 from engram.core.ranking.sufficiency import compute_mean
 from engram.core.ranking.weight_beliefs import PriorIdentity, WeightBelief, WeightEvidence, build_empty_evidence
 from engram.services.feedback_log import log_replay
@@ -202,6 +202,7 @@ class Supports:
                     passage_id=self.placed[support.sentence_id].passage_id,
                     support=support.support,
                     perplexity=support.perplexity,
+                    acceptance=support.acceptance,
                     complete=support.complete,
                     answered=support.answered,
                     sufficiency=support.sufficiency,
@@ -218,12 +219,7 @@ class Supports:
         supports = [
             changed.get(pair, support) for pair, support in self._supports[None].items() if pair[0] == question
         ]
-        return [
-            support
-            for support in supports
-            if net_support(support.support, support.perplexity) > 0
-            or net_rejection(support.support, support.perplexity) > 0
-        ]
+        return [support for support in supports if net_acceptance(support.acceptance, support.perplexity) != 0]
 
 
 def _weakness(step: ReplayStep) -> tuple[float, int]:

@@ -17,6 +17,7 @@ from engram.core.ranking.question_pairs import ReadQuestion, Signals
 from engram.core.ranking.weight_beliefs import sigmoid
 from engram.services.auth.scope import Scope
 from engram.services.question.question_spreads import MeasuredQuestions, QuestionSpreads
+from engram.services.question.sufficiency import find_level
 from engram.storage.corpus import current_vectors
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Database, Reader
@@ -107,7 +108,7 @@ class GapService:
         answer not enough or gives it a thumb down.
         """
         collection = scope.collection
-        level = self._find_level(collection)
+        level, _ = find_level(collection, self._models.priors.select_kind(collection.corpus_kind))
         since = datetime.now(UTC) - timedelta(days=days)
         with self._database.snapshot() as reader:
             asked, vectors = asked_questions.list_asked(
@@ -119,14 +120,6 @@ class GapService:
         gaps = [_describe(group, level, origins) for group in groups]
         gaps.sort(key=lambda gap: (gap.later.answered_at is not None, -gap.queries, -gap.last_at.timestamp()))
         return UnmetNeeds(level, since, len(asked), gaps[:limit])
-
-    def _find_level(self, collection: Collection) -> float:
-        """Return the level that was measured on the collection's passages, else that of the shipped weights."""
-        prior = self._models.priors.select_kind(collection.corpus_kind)
-        measured = collection.level
-        if measured is None or measured.value is None or measured.prior != prior.sufficiency_name:
-            return prior.sufficiency_level
-        return measured.value
 
     def _group(
         self,

@@ -11,9 +11,11 @@ import numpy as np
 
 from engram.core.ranking import sufficiency
 from engram.core.ranking.denied_answers import compute_undenied_share
+from engram.core.ranking.sufficiency_calibration import calibrate_weights
 from engram.core.ranking.weight_beliefs import Floats
 from engram.providers.ranking_prior import RankingPrior
 from engram.services.question.search import RetrievalResult
+from engram.services.question.sufficiency import find_midpoint
 from engram.services.question.trace import SufficiencyInfluence, SufficiencyTrace
 from engram.storage.database import Reader
 from engram.storage.learning import judged_answers
@@ -40,7 +42,8 @@ def add_causes(
     if not enough.events or not len(enough.features):
         return trace
     weights = Weights(reader, target, prior.of_sufficiency, prior.sufficiency)
-    moved, cut = find_strongest_verdicts(weights, enough.features, most)
+    midpoint = find_midpoint(retrieved.plan.collection, prior)
+    moved, cut = find_strongest_verdicts(weights, enough.features, midpoint, most)
     causes = log.causes(reader, target, sorted(moved))
     return replace(
         trace,
@@ -74,11 +77,14 @@ def _compute_undenied(judgements: Sequence[LoggedJudgement]) -> float:
     return compute_undenied_share({one.judge: one.judgement for one in judgements}.values())
 
 
-def find_strongest_verdicts(weights: Weights, features: Floats, most: int) -> tuple[dict[int, float], bool]:
+def find_strongest_verdicts(
+    weights: Weights, features: Floats, midpoint: float, most: int
+) -> tuple[dict[int, float], bool]:
     """The ``most`` verdicts that moved a probability most, and by how much, the strongest first.
 
     Args:
         features: whose probability it is, (k,).
+        midpoint: of the collection, see ``sufficiency_calibration``.
 
     Returns:
         Besides whether there are more: so it is where what was said of their questions is too long to be read.
@@ -89,8 +95,9 @@ def find_strongest_verdicts(weights: Weights, features: Floats, most: int) -> tu
     cut = weights.events > len(events)
     if weights.too_long:
         return {}, cut or bool(events)
-    as_it_is = sufficiency.probability(features, weights.mean)
-    influence = {
-        event: as_it_is - sufficiency.probability(features, weights.compute_mean_without(event)) for event in events
-    }
+
+    def state(mean: Floats) -> float:
+        return sufficiency.probability(features, calibrate_weights(mean, midpoint))
+
+    influence = {event: state(weights.mean) - state(weights.compute_mean_without(event)) for event in events}
     return dict(sorted(influence.items(), key=lambda pair: (-abs(pair[1]), -pair[0]))), cut
