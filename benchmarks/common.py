@@ -99,7 +99,9 @@ class DrawnVectors(WrappedEncoder):
 
 @contextmanager
 def application(
-    embedder: Callable[[Embedder], Embedder] | None = None, language: Callable[[Language], Language] | None = None
+    embedder: Callable[[Embedder], Embedder] | None = None,
+    language: Callable[[Language], Language] | None = None,
+    also: Callable[[Embedder], Embedder] | None = None,
 ) -> Iterator[tuple[Application, Servers]]:
     """The configured application with everything loaded, and where its servers are.
 
@@ -108,6 +110,7 @@ def application(
     Args:
         embedder: makes the encoder to use instead of the configured one, from that.
         language: makes the language to use instead of the configured one, from that.
+        also: makes a second encoder from the first, for collections to be moved to.
     """
     settings = Settings(log_level="ERROR")
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(40))
@@ -120,6 +123,8 @@ def application(
             app.models.embedder = embedder(app.models.embedder)
         if language is not None:
             app.models.language = language(app.models.language)
+        if also is not None:
+            app.models.embedder_also = also(app.models.embedder)
         try:
             app.startup.warm_up()
             with tenancy.allow_all_tenants():

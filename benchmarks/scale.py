@@ -1,6 +1,7 @@
 """What do search, ingest, indexing and deletion cost, and what is found, as a collection grows to millions?
 
-    python benchmarks/scale.py DATASET_DIR --passages 29000 290000 870000 [--designs] [--delete N] [--draw FILE.png]
+    python benchmarks/scale.py DATASET_DIR --passages 29000 290000 870000 [--designs] [--delete SHARE] [--reembed]
+        [--draw FILE.png]
 
 870,000 passages of 2wiki_hipporag have 3 million sentences. DATASET_DIR is a BEIR folder whose corpus was ingested
 (`engram ingest -c NAME corpus.jsonl.gz`). From it larger collections, NAME-scale-N, are made in the database: real
@@ -213,10 +214,11 @@ _COPY = (
 
 @contextmanager
 def measure(what: str, *processes: int) -> Iterator[None]:
-    """Print the seconds of the clock and of processor time that a block takes, of these processes."""
-    began, before = time.perf_counter(), sum(map(read_processor_milliseconds, processes))
+    """Print seconds that a block takes: by the clock, and of processor time of the processes that outlive it."""
+    began, before = time.perf_counter(), {one: read_processor_milliseconds(one) for one in processes}
     yield
-    spent = (sum(map(read_processor_milliseconds, processes)) - before) / 1000
+    left = [one for one in processes if Path(f"/proc/{one}").exists()]
+    spent = sum(read_processor_milliseconds(one) - before[one] for one in left) / 1000
     print(f"{what}: {time.perf_counter() - began:.0f} s, processor time {spent:.0f} s", flush=True)
 
 
@@ -420,8 +422,8 @@ def compare_designs(app: Application, name: str, sought: NDArray[np.float32]) ->
     common.table("collection, design, breadth, recall@10, Postgres ms", rows)
 
 
-def delete(app: Application, name: str, count: int) -> None:
-    """Delete so many passages, one after the other, then vacuum."""
+def delete(app: Application, name: str, share: float) -> None:
+    """Delete this share of the passages, one after the other, then vacuum as autovacuum does: no vector index."""
     scope = app.auth.access.scope(name)
     with app.database.read() as reader:
         rows = reader.rows(
@@ -429,14 +431,30 @@ def delete(app: Application, name: str, count: int) -> None:
             SELECT external_id FROM passage WHERE collection_id = %(c)s AND metadata @> '{"half": 1}'
             ORDER BY hashint8(id) LIMIT %(count)s
             """,
-            {"c": scope.collection.id, "count": count},
+            {"c": scope.collection.id, "count": round(share * scope.collection.passage_count)},
         )
     with measure(f"{name}, {len(rows)} passages deleted", os.getpid(), *Backends(app).list_idle()):
         for row in rows:
             app.corpus.ingest.delete_passage(scope, row.external_id)
-    for table in ("passage", "sentence", "entity_sentence", "lexical_posting"):
+    for table in ("passage", "sentence", "entity", "entity_sentence", "lexical_posting", "lexical_passage"):
         with app.database.administer() as admin, measure(f"{name}, vacuum of {table}", _pid(admin)):
-            vector_indexes.vacuum(admin, table)
+            admin.execute(f"VACUUM {table}")
+
+
+class DrawnEncoder(common.DrawnVectors):
+    """Another encoder, whose vectors cost next to nothing."""
+
+    model = fingerprint = "drawn"
+
+
+def reembed(app: Application, name: str) -> None:
+    """Give the collection drawn vectors, then those that it had, then vector indexes."""
+    scope = app.auth.access.scope(name)
+    for model in (DrawnEncoder.model, scope.collection.encoder.model):
+        with measure(f"{name}, re-embedded by {model}", os.getpid(), *Backends(app).list_idle()):
+            app.corpus.reembed.request(scope, model)
+            app.jobs.runner.run_ready()
+    app.maintenance.indexes.run()
 
 
 def _is_named(app: Application, plan: QueryPlan) -> bool:
@@ -463,7 +481,7 @@ def draw(
             axes.plot(sentences, values, marker="o", label=name)
         axes.set(xscale="log", xlabel="sentences in the collection", ylabel=label, ylim=(0, None))
         axes.set_xticks(sentences, [f"{size / 1e6:.1f} million" for size in sentences], minor=False)
-        axes.legend(loc="lower right", fontsize="small")
+        axes.legend(loc="best", fontsize="small")
     figure.savefig(file, dpi=120, metadata={"Software": None})
 
 
@@ -473,12 +491,13 @@ def main() -> None:
     parser.add_argument("--passages", type=int, nargs="+", default=[29_000, 290_000, 870_000])
     parser.add_argument("--questions", type=int, default=60)
     parser.add_argument("--designs", action="store_true", help="Also compare with an index of the vectors' signs.")
-    parser.add_argument("--delete", type=int, default=0, help="Delete so many passages of each at the end.")
+    parser.add_argument("--reembed", action="store_true", help="Also exchange all vectors of the smallest, twice.")
+    parser.add_argument("--delete", type=float, default=0, help="Delete this share of each's passages at the end.")
     parser.add_argument("--draw", type=Path, help="Draw times and recall by size into this PNG.")
     arguments = parser.parse_args()
     source = arguments.dataset.resolve().name
 
-    with common.application() as (app, _):
+    with common.application(also=DrawnEncoder) as (app, _):
         names = [grow_collection(app, source, passages) for passages in arguments.passages]
         app.maintenance.statistics.run()
         for one in app.maintenance.indexes.run() or ():  # which searches more broadly what finds too little
@@ -490,6 +509,7 @@ def main() -> None:
         asked, sought = [plan.query.text for plan in plans], np.stack([plan.focus.vector for plan in plans])
         describe_neighbours(app, [source, *names], sought)
         recalls = {name: measure_recall(app, name, asked) for name in names}
+        print(recalls, flush=True)
         spent = measure_ways(app, names, asked)
         # Processor time of process and Postgres, then the clock's: p50 and p95.
         times = {
@@ -516,6 +536,8 @@ def main() -> None:
                 compare_designs(app, name, sought)
             if arguments.delete:
                 delete(app, name, arguments.delete)
+        if arguments.reembed:
+            reembed(app, names[0])
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from engram.composition.container import Application
 from engram.services.question.align import RARE_PASSAGES, build_first_frontier, select_longest
 from engram.services.question.query import Query
 from engram.services.question.trace import EntityAnswer
+from engram.storage.question import entity_lookup
 from tests.conftest import Ingest
 
 
@@ -41,6 +42,23 @@ def test_a_title_in_a_question_without_capitals_is_a_name(
     assert answer.trace is not None
     assert [entity.mention for entity in answer.trace.entities] == ["陳朝"]
     assert answer.passages[0].passage_id == "tran"
+
+
+def test_a_name_is_not_compared_with_more_names_than_a_statement_can_without_an_index(
+    application: Application, curie: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scope = application.auth.access.scope(curie)
+    asked = Query(text="Where was Marya Curie born?", scope=scope, include=frozenset({"trace"}))
+
+    found = []
+    for most in (entity_lookup.COMPARED_ENTITIES, 1):
+        monkeypatch.setattr(entity_lookup, "COMPARED_ENTITIES", most)
+        answer = application.answers.question.answer(asked)
+        assert answer.trace is not None
+        assert answer.passages
+        found.append([entity.name for entity in answer.trace.entities])
+
+    assert found == [["Marie Curie"], []]
 
 
 def test_of_several_mentions_of_an_entity_the_best_counts() -> None:

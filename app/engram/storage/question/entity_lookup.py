@@ -18,6 +18,8 @@ SENTENCES_PER_PASSAGE = 20
 PREFIXED_NAMES = 500
 """Names with a prefix that are looked at, in their order, hidden ones too: a prefix of two letters has too many."""
 COUNTED_SENTENCES = 100
+COMPARED_ENTITIES = 500_000
+"""Entities that a name is compared with one by one; millions take longer than a statement may."""
 NEAR_ENTITIES = 10
 """Entities that an index gives for nearest, of which one is: it gives them in no strict order."""
 NEAR_HIDDEN_ENTITIES = 100
@@ -104,7 +106,12 @@ def find_names_with_prefix(reader: Reader, collection: Collection, prefix: str, 
 def find_nearest_entity(
     reader: Reader, collection: Collection, vector: Vector, limits: GraphLimits
 ) -> tuple[int, str, float] | None:
-    """(entity, surface, cosine) of the entity nearest to ``vector`` (GAM-RAG, Eq. 3), of those embedded by now."""
+    """(entity, surface, cosine) of the entity nearest to ``vector`` (GAM-RAG, Eq. 3), of those embedded by now.
+
+    None, too, while a collection of more than ``COMPARED_ENTITIES`` has no index of them.
+    """
+    if not limits.exact and "entity" not in collection.indexed and collection.entity_count > COMPARED_ENTITIES:
+        return None
     near = nearness(collection, "entity", "embedding", "%(v)s", exact=limits.exact)
     if reader.reader_sets is not None:
         # Whether a caller sees a name takes a look-up for each, and an exact search compares all of them. What that
