@@ -9,8 +9,8 @@ import pytest
 from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.context.errors import EmbeddingUnavailableError
-from engram.core.ranking.sufficiency_calibration import calibrate
 from engram.core.ranking.weight_beliefs import sigmoid
+from engram.core.ranking.withholding_level import calibrate
 from engram.services.maintenance import level_measurement
 from engram.services.maintenance.level_measurement import (
     LEAST_QUESTIONS,

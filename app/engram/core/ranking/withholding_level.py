@@ -1,7 +1,8 @@
-"""Level of ``min_sufficiency`` "auto": the sufficiency below which an answer is withheld (ours).
+"""What the sufficiency of a collection's answers means, by questions made from its own passages (ours).
 
-At most ``WITHHELD_SHARE`` of the right answers should be below the level. Two samples of the collection tell where
-it is, in log odds of sufficiency:
+**The level** of ``min_sufficiency`` "auto" is the sufficiency below which an answer is withheld. At most
+``WITHHELD_SHARE`` of the right answers should be below it. Two samples of the collection tell where it is, in log
+odds of sufficiency:
 
 - masked: answers to questions that are made from passages, with these passages left out of the search. They are
   absent by construction, and score like questions of people that the collection does not answer. Beside their
@@ -12,6 +13,15 @@ it is, in log odds of sufficiency:
 - confirmed: answers that judges confirmed. The level is their conformal quantile.
 
 The level is the mean of both, in which n confirmed answers weigh n / (n + ``CONFIRMED_FOR_HALF``).
+
+**The midpoint** is where answers state even odds. Log odds of sufficiency lie elsewhere in each collection: among
+few passages the best are far ahead, whether they answer or not. Made questions are asked with their passage and
+without it. Halfway between the medians of the two an answer is as probably sufficient as not, if as many questions
+are without an answer as have one: two groups alike in spread part there. So the stated log odds are the model's
+less the midpoint. No order changes. Made questions score higher beside their passage than those of people, but half
+of that is little: over seventeen pairs of a collection and an encoder, what is stated of people's questions is off
+by .04 on average. Encyclopedic collections have no midpoint: people's questions go through several passages there,
+and made ones ask for one.
 """
 
 import math
@@ -64,3 +74,24 @@ def compute_level(before: float, confirmed: Floats) -> float:
     odds = math.log(before / (1.0 - before))
     share = len(confirmed) / (len(confirmed) + CONFIRMED_FOR_HALF)
     return float(sigmoid(odds + share * (compute_confirmed_level(confirmed) - odds)))
+
+
+def compute_midpoint(present: Floats, absent: Floats) -> float:
+    """Log odds of sufficiency at which a collection states even odds.
+
+    Args:
+        present, absent: log odds of the answers to made questions, with and without their passage, (n,), n > 0.
+    """
+    return float(np.median(present) + np.median(absent)) / 2.0
+
+
+def calibrate_weights(weights: Floats, midpoint: float) -> Floats:
+    """Weights of the features that give the stated log odds, (k,); the first feature is 1."""
+    calibrated = weights.copy()
+    calibrated[0] -= midpoint
+    return calibrated
+
+
+def calibrate(probability: float, midpoint: float) -> float:
+    """The stated probability of a model's, both in (0, 1)."""
+    return float(sigmoid(np.log(probability / (1.0 - probability)) - midpoint))

@@ -2,8 +2,7 @@
 
 A question is every other content word of a statement. It is asked with the statement's passage, and without it and
 its near-duplicates. The latter answers are absent, so no label is needed. They tell from which sufficiency on
-answers are shown (``core.ranking.withholding_level``), and both tell what is stated
-(``core.ranking.sufficiency_calibration``).
+answers are shown, and both tell what is stated (``core.ranking.withholding_level``).
 """
 
 import math
@@ -15,9 +14,8 @@ import numpy as np
 import structlog
 
 from engram.context.errors import EngramError
-from engram.core.ranking.sufficiency_calibration import compute_midpoint
 from engram.core.ranking.weight_beliefs import Floats, sigmoid
-from engram.core.ranking.withholding_level import compute_masked_level
+from engram.core.ranking.withholding_level import compute_masked_level, compute_midpoint
 from engram.core.text.headings import find_headings
 from engram.providers.language import content_terms
 from engram.providers.ranking_prior import RankingPriors

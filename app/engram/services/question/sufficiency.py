@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from engram.core.ranking import complementarity, passage_scores, sufficiency
 from engram.core.ranking.complementarity import CandidatePool, QuestionWords
 from engram.core.ranking.sufficiency import Chain
-from engram.core.ranking.sufficiency_calibration import calibrate, calibrate_weights
 from engram.core.ranking.weight_beliefs import Floats
-from engram.core.ranking.withholding_level import LEAST_CONFIRMED, compute_level
+from engram.core.ranking.withholding_level import LEAST_CONFIRMED, calibrate, calibrate_weights, compute_level
 from engram.core.text import question_triples
 from engram.providers.ranking_prior import RankingPrior
 from engram.services.question.plan import QueryPlan, Search

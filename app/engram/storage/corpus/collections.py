@@ -80,7 +80,7 @@ class MeasuredLevel:
         prior: fingerprint of the weights of sufficiency that it was measured by.
         space: vector space of the collection then.
         passages: how many the collection had then.
-        midpoint: log odds of sufficiency at which answers state even odds, see ``sufficiency_calibration``; None as
+        midpoint: log odds of sufficiency at which answers state even odds, see ``withholding_level``; None as
             ``value``.
     """
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from engram.core.ranking import sufficiency
 from engram.core.ranking.denied_answers import compute_undenied_share
-from engram.core.ranking.sufficiency_calibration import calibrate_weights
 from engram.core.ranking.weight_beliefs import Floats
+from engram.core.ranking.withholding_level import calibrate_weights
 from engram.providers.ranking_prior import RankingPrior
 from engram.services.question.search import RetrievalResult
 from engram.services.question.sufficiency import find_midpoint
@@ -84,7 +84,7 @@ def find_strongest_verdicts(
 
     Args:
         features: whose probability it is, (k,).
-        midpoint: of the collection, see ``sufficiency_calibration``.
+        midpoint: of the collection, see ``withholding_level``.
 
     Returns:
         Besides whether there are more: so it is where what was said of their questions is too long to be read.

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from engram.core.ranking.sufficiency import probability
-from engram.core.ranking.sufficiency_calibration import calibrate, calibrate_weights, compute_midpoint
 from engram.core.ranking.weight_beliefs import sigmoid
+from engram.core.ranking.withholding_level import calibrate, calibrate_weights, compute_midpoint
 
 WEIGHTS = np.random.default_rng(0).normal(size=12)
 ANSWERS = np.column_stack([np.ones(50), np.random.default_rng(1).normal(size=(50, 11))])
