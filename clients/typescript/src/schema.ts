@@ -9770,7 +9770,7 @@ export interface components {
             model: number;
             /**
              * Probability
-             * @description The highest of model, vouched and remembered, times undenied.
+             * @description The highest of model, vouched and remembered, as undenied leaves them.
              */
             probability: number;
             /**
@@ -9781,7 +9781,7 @@ export interface components {
             remembered?: number;
             /**
              * Undenied
-             * @description What judges of earlier answers to the same question leave of it, in (0, 1].
+             * @description The share that judges of earlier answers to the same question leave, in (0, 1]; of model, before its calibration.
              * @default 1
              */
             undenied?: number;

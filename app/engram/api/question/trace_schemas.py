@@ -198,7 +198,7 @@ class HopOut(ResponseModel):
 class SufficiencyOut(ResponseModel):
     """Derivation of the probability of sufficiency."""
 
-    probability: float = Field(description="The highest of model, vouched and remembered, times undenied.")
+    probability: float = Field(description="The highest of model, vouched and remembered, as undenied leaves them.")
     model: float = Field(description="By the features: 1 / (1 + exp(-sum of value times weight)).")
     vouched: float = Field(
         description="By verdicts on nearby past questions that claimed to name all evidence, in [0, 1]."
@@ -212,7 +212,10 @@ class SufficiencyOut(ResponseModel):
     )
     undenied: float = Field(
         default=1.0,
-        description="What judges of earlier answers to the same question leave of it, in (0, 1].",
+        description=(
+            "The share that judges of earlier answers to the same question leave, in (0, 1]; of model, before its "
+            "calibration."
+        ),
     )
     features: dict[str, FeatureTraceOut] = Field(
         description="By name (docs/ranking.md). None where nothing was found."

@@ -93,5 +93,7 @@ def calibrate_weights(weights: Floats, midpoint: float) -> Floats:
 
 
 def calibrate(probability: float, midpoint: float) -> float:
-    """The stated probability of a model's, both in (0, 1)."""
-    return float(sigmoid(np.log(probability / (1.0 - probability)) - midpoint))
+    """The stated probability of a model's, both in [0, 1]."""
+    if midpoint == 0.0 or not 0.0 < probability < 1.0:
+        return probability
+    return float(sigmoid(math.log(probability / (1.0 - probability)) - midpoint))

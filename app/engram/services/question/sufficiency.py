@@ -36,6 +36,7 @@ class SufficiencyEstimate:
     Attributes:
         model: probability by the features and their weights, in [0, 1]; 0 where nothing was found.
         uncalibrated: the same by the weights before calibration.
+        midpoint: that calibrates it, see ``withholding_level``.
         vouched: highest P(same need) x net support by a verdict that claimed to name all evidence, in [0, 1].
         features: see ``sufficiency.ANSWER_FEATURES``, (k,); empty where nothing was found.
         weights: mean weights of the features, calibrated, (k,).
@@ -46,6 +47,7 @@ class SufficiencyEstimate:
 
     model: float
     uncalibrated: float
+    midpoint: float
     vouched: float
     features: NDArray[np.float64]
     weights: NDArray[np.float64]
@@ -56,7 +58,17 @@ class SufficiencyEstimate:
     @property
     def probability(self) -> float:
         """What the answer states: the highest of the three, since recall brings up evidence, lowered by denials."""
-        return max(self.model, self.vouched, self.remembered) * self.undenied
+        return self.state(self.undenied)
+
+    def state(self, undenied: float) -> float:
+        """What the answer states if judges leave this share of it.
+
+        Of the model's probability it is taken before calibration: where the collection's log odds lie does not
+        decide whether a denied answer falls below its level.
+        """
+        return max(
+            calibrate(self.uncalibrated * undenied, self.midpoint), max(self.vouched, self.remembered) * undenied
+        )
 
     @property
     def steering(self) -> float:
@@ -109,7 +121,7 @@ def estimate_sufficiency(
     calibrated = calibrate_weights(weights, midpoint)
     if not len(scores):
         return SufficiencyEstimate(
-            0.0, 0.0, walk.recall.vouched, np.zeros(0), calibrated, events, walk.recall.undenied
+            0.0, 0.0, midpoint, walk.recall.vouched, np.zeros(0), calibrated, events, walk.recall.undenied
         )
     every = dict(enumerate(words.weight.tolist()))
     first = [
@@ -131,6 +143,7 @@ def estimate_sufficiency(
     return SufficiencyEstimate(
         sufficiency.probability(values, calibrated),
         sufficiency.probability(values, weights),
+        midpoint,
         walk.recall.vouched,
         values,
         calibrated,

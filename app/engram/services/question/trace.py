@@ -231,14 +231,15 @@ class SufficiencyTrace:
     """Why an answer is believed to be enough with its probability.
 
     Attributes:
-        probability: the highest of ``model``, ``vouched`` and ``remembered``, times ``undenied``.
+        probability: the highest of ``model``, ``vouched`` and ``remembered``, as ``undenied`` leaves them.
         model: by the features: 1 / (1 + exp(-sum of value times weight)).
         vouched: by a verdict on a nearby past question that claimed to name all evidence.
         features: by name, see ``sufficiency.ANSWER_FEATURES``; none where nothing was found.
         events: verdicts in the weights.
         influences: the strongest of them; ``influences_cut`` says that there are more.
         remembered: lower bound by what verdicts on nearby past questions said of the evidence that leads.
-        undenied: what judges of earlier answers to the same question leave of it, in (0, 1].
+        undenied: the share that judges of earlier answers to the same question leave, in (0, 1]; of ``model``,
+            before its calibration.
         judgements: verdicts that ``undenied`` follows from, with their influence on ``probability``. Without one,
             the judge's judgement before it counts.
     """

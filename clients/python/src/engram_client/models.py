@@ -2298,7 +2298,7 @@ class SufficiencyOut(Struct):
     """
     probability: float
     """
-    The highest of model, vouched and remembered, times undenied.
+    The highest of model, vouched and remembered, as undenied leaves them.
     """
     vouched: float
     """
@@ -2322,7 +2322,7 @@ class SufficiencyOut(Struct):
     """
     undenied: float = 1.0
     """
-    What judges of earlier answers to the same question leave of it, in (0, 1].
+    The share that judges of earlier answers to the same question leave, in (0, 1]; of model, before its calibration.
     """
 
 

@@ -15,7 +15,7 @@ from engram.core.ranking.weight_beliefs import Floats
 from engram.core.ranking.withholding_level import calibrate_weights
 from engram.providers.ranking_prior import RankingPrior
 from engram.services.question.search import RetrievalResult
-from engram.services.question.sufficiency import find_midpoint
+from engram.services.question.sufficiency import SufficiencyEstimate, find_midpoint
 from engram.services.question.trace import SufficiencyInfluence, SufficiencyTrace
 from engram.storage.database import Reader
 from engram.storage.learning import judged_answers
@@ -38,7 +38,7 @@ def add_causes(
     target = retrieved.plan.focus.collection.id
     if retrieved.plan.profile.recalls:
         every = judged_answers.list_every_judgement(reader, target, retrieved.plan.query.text)
-        trace = replace(trace, judgements=_explain_judgements(reader, target, every, enough.probability, most))
+        trace = replace(trace, judgements=_explain_judgements(reader, target, every, enough, most))
     if not enough.events or not len(enough.features):
         return trace
     weights = Weights(reader, target, prior.of_sufficiency, prior.sufficiency)
@@ -53,19 +53,18 @@ def add_causes(
 
 
 def _explain_judgements(
-    reader: Reader, collection_id: int, every: Sequence[LoggedJudgement], probability: float, most: int
+    reader: Reader, collection_id: int, every: Sequence[LoggedJudgement], enough: SufficiencyEstimate, most: int
 ) -> list[SufficiencyInfluence]:
     """List the last judgement of each judge, those that change the probability most first; none if nobody denies.
 
     Args:
         every: judgements in the order of application; without the last of a judge, the one before it counts.
-        probability: of sufficiency, after all of them.
+        enough: the sufficiency after all of them.
     """
     if all(one.judgement.enough for one in every):
         return []
-    remaining = probability / _compute_undenied(every)
     changes = {
-        event: probability - remaining * _compute_undenied([one for one in every if one.event_id != event])
+        event: enough.probability - enough.state(_compute_undenied([one for one in every if one.event_id != event]))
         for event in {one.judge: one.event_id for one in every}.values()
     }
     listed = sorted(changes, key=lambda event: (-abs(changes[event]), -event))[:most]
