@@ -1,4 +1,4 @@
-"""How surely judges accept a sentence as evidence of a question: what counts against rejections (ours).
+"""Acceptance of a sentence as evidence of a question, by judges: it counts against rejections (ours).
 
 Some supports are weak lest they recall too much: a thumb under an answer says little of each passage, and who
 contradicts another judge counts a tenth. Against rejections both count in full. Where judges differ, the ranking

@@ -1,4 +1,4 @@
-"""What the sufficiency of a collection's answers means, by questions made from its own passages (ours).
+"""Meaning of the sufficiency of a collection's answers, by questions made from its own passages (ours).
 
 **The level** of ``min_sufficiency`` "auto" is the sufficiency below which an answer is withheld. At most
 ``WITHHELD_SHARE`` of the right answers should be below it. Two samples of the collection tell where it is, in log

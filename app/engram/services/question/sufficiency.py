@@ -57,11 +57,11 @@ class SufficiencyEstimate:
 
     @property
     def probability(self) -> float:
-        """What the answer states: the highest of the three, since recall brings up evidence, lowered by denials."""
+        """Probability that the answer states: the highest of three, as recall brings up evidence, less denials."""
         return self.state(self.undenied)
 
     def state(self, undenied: float) -> float:
-        """What the answer states if judges leave this share of it.
+        """Compute the probability that the answer states if judges leave this share of it.
 
         Of the model's probability it is taken before calibration: where the collection's log odds lie does not
         decide whether a denied answer falls below its level.
@@ -72,7 +72,7 @@ class SufficiencyEstimate:
 
     @property
     def steering(self) -> float:
-        """The same before calibration: what ends hops and sessions, and weighs collections and quotes."""
+        """Probability before calibration: it ends hops and sessions, and weighs collections and quotes."""
         return max(self.uncalibrated, self.vouched, self.remembered) * self.undenied
 
 

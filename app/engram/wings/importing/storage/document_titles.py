@@ -7,7 +7,7 @@ from engram.storage.row_lookups import alias_rows, join_by_index
 
 
 def find_titled(reader: Reader, collection_id: int, titles: Collection[tuple[str, str]]) -> set[str]:
-    """Of documents with possible titles, the sources of those with a passage of such a title or of none.
+    """Find the sources, of those with possible titles, with a passage that has such a title or none.
 
     Args:
         titles: source and title; a source may have several.
