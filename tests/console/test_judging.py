@@ -120,11 +120,12 @@ def test_each_passage_has_thumbs(opened: Opened, service: str, curie: str) -> No
 def test_keys_move_between_passages_and_press_thumbs(opened: Opened, service: str, curie: str) -> None:
     page = opened(service, place("ask", curie))
     ask(page)
-    names = titles(page)
+    names, before = titles(page), answer_id(page)
     page.get_by_label("Question", exact=True).press("Enter")
     page.keyboard.press("d")
     assert page.get_by_label("Question", exact=True).input_value() == QUESTION
-    page.wait_for_selector(".passage")
+    page.wait_for_url(lambda url: before not in url)
+    page.wait_for_selector('[aria-busy="false"] .passage')
     page.get_by_label("Question", exact=True).press_sequentially("jud")
     assert page.get_by_label("Question", exact=True).input_value() == f"jud{QUESTION}"
     assert page.locator('[aria-pressed="true"]').count() == 0
