@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from engram.core.learning import kalman, sufficiency_memory
-from engram.core.learning.acceptance import compute_acceptance_noise, update_acceptance
 from engram.core.learning.caps import JudgeStatements, add_statement, compute_allowed_gain, is_contested
+from engram.core.learning.sentence_acceptance import compute_acceptance_noise, update_acceptance
 from engram.core.learning.states import (
     CHANNELS,
     RECALL,

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.core.learning import kalman, sufficiency_memory
-from engram.core.learning.acceptance import compute_acceptance_noise, update_acceptance
 from engram.core.learning.caps import (
     GainBudgets,
     Ids,
@@ -28,6 +27,7 @@ from engram.core.learning.caps import (
     is_contested,
 )
 from engram.core.learning.kalman import Floats, StateUpdate, SupportUpdate
+from engram.core.learning.sentence_acceptance import compute_acceptance_noise, update_acceptance
 from engram.core.learning.state_rows import RemainingShares, SupportRows
 from engram.core.learning.states import AuditRows, Event
 

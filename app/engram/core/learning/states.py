@@ -44,7 +44,7 @@ class Support:
     Attributes:
         support: how surely the sentence supports the question, in [0, 1].
         perplexity: how little is known of that, in [0, 1].
-        acceptance: how surely judges accept the sentence, against rejections, in [0, 1]; see ``acceptance``.
+        acceptance: how surely judges accept the sentence, in [0, 1]; see ``sentence_acceptance``.
         update_count: how many verdicts have moved it.
         complete: whether the last verdict claimed to name all evidence.
         gain_budget: budgets of the judges on the last day.

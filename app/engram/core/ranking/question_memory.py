@@ -120,7 +120,7 @@ def net_support(support: float, perplexity: float) -> float:
 def net_acceptance(acceptance: float, perplexity: float) -> float:
     """Compute how surely judges accept a sentence, less what rejects it, in [-1, 1]; below 0 they reject it.
 
-    As ``net_support``, where each support counts in full: see ``learning.acceptance``.
+    As ``net_support``, where each support counts in full: see ``learning.sentence_acceptance``.
     """
     return min(1.0, 2.0 * weigh_verdicts(acceptance, perplexity) - (1.0 - perplexity))
 
