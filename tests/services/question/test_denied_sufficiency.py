@@ -11,7 +11,6 @@ LEVEL = 0.45
 
 def build_estimate(uncalibrated: float, midpoint: float, remembered: float = 0.0) -> SufficiencyEstimate:
     return SufficiencyEstimate(
-        model=calibrate(uncalibrated, midpoint),
         uncalibrated=uncalibrated,
         midpoint=midpoint,
         vouched=0.0,

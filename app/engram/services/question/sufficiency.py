@@ -34,8 +34,8 @@ class SufficiencyEstimate:
     """Probability that the first five passages of a ranking hold all the evidence.
 
     Attributes:
-        model: probability by the features and their weights, in [0, 1]; 0 where nothing was found.
-        uncalibrated: the same by the weights before calibration.
+        uncalibrated: probability by the features and their weights before calibration, in [0, 1]; 0 where nothing
+            was found.
         midpoint: that calibrates it, see ``withholding_level``.
         vouched: highest P(same need) x net support by a verdict that claimed to name all evidence, in [0, 1].
         features: see ``sufficiency.ANSWER_FEATURES``, (k,); empty where nothing was found.
@@ -45,7 +45,6 @@ class SufficiencyEstimate:
         remembered: lower bound by past questions whose evidence leads the ranking, see ``remembered_sufficiency``.
     """
 
-    model: float
     uncalibrated: float
     midpoint: float
     vouched: float
@@ -54,6 +53,11 @@ class SufficiencyEstimate:
     events: int
     undenied: float
     remembered: float = 0.0
+
+    @property
+    def model(self) -> float:
+        """Probability by the features, calibrated, in [0, 1]."""
+        return calibrate(self.uncalibrated, self.midpoint)
 
     @property
     def probability(self) -> float:
@@ -121,7 +125,7 @@ def estimate_sufficiency(
     calibrated = calibrate_weights(weights, midpoint)
     if not len(scores):
         return SufficiencyEstimate(
-            0.0, 0.0, midpoint, walk.recall.vouched, np.zeros(0), calibrated, events, walk.recall.undenied
+            0.0, midpoint, walk.recall.vouched, np.zeros(0), calibrated, events, walk.recall.undenied
         )
     every = dict(enumerate(words.weight.tolist()))
     first = [
@@ -141,7 +145,6 @@ def estimate_sufficiency(
         general=plan.collection.corpus_kind == "general",
     )
     return SufficiencyEstimate(
-        sufficiency.probability(values, calibrated),
         sufficiency.probability(values, weights),
         midpoint,
         walk.recall.vouched,
