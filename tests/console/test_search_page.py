@@ -112,6 +112,15 @@ def test_a_login_that_ended_leads_back_to_the_same_answer(visit: Visit) -> None:
     assert parse_qs(urlsplit(page.url).query)["q"] == ["When does the office open?"]
 
 
+def rate_wage(page: Any) -> tuple[Any, Any]:
+    """Say that the result about the wage helped; return that result and its button."""
+    result = page.locator("article", has=page.locator("mark", has_text=WAGE))
+    up = result.get_by_role("button", name="Helped", exact=True)
+    up.click()
+    result.get_by_text("Thank you.").wait_for()
+    return result, up
+
+
 def test_thumbs_say_what_they_did(visit: Visit) -> None:
     page = visit("ana", "hr")
     result = page.locator("article", has=page.locator("mark", has_text=WAGE))
@@ -129,10 +138,7 @@ def test_thumbs_say_what_they_did(visit: Visit) -> None:
 
 def test_thumbs_are_shown_again_and_taken_back(visit: Visit, provider: IdentityProvider) -> None:
     page = visit("ana", "hr")
-    result = page.locator("article", has=page.locator("mark", has_text=WAGE))
-    up = result.get_by_role("button", name="Helped", exact=True)
-    up.click()
-    result.get_by_text("Thank you.").wait_for()
+    result, up = rate_wage(page)
     page.reload()
     up.wait_for()
     assert up.get_attribute("aria-pressed") == "true", "it is forgotten"
@@ -149,10 +155,7 @@ def test_thumbs_are_shown_again_and_taken_back(visit: Visit, provider: IdentityP
 @pytest.mark.parametrize("status", [404, 409])
 def test_a_rating_that_is_gone_is_not_said_to_be_taken_back(visit: Visit, status: int) -> None:
     page = visit("ana", "hr")
-    result = page.locator("article", has=page.locator("mark", has_text=WAGE))
-    up = result.get_by_role("button", name="Helped", exact=True)
-    up.click()
-    result.get_by_text("Thank you.").wait_for()
+    result, up = rate_wage(page)
     page.reload()
     page.route("**/feedback/*", lambda route: route.fulfill(status=status, json={"title": "Gone"}))
     up.click()
@@ -162,11 +165,7 @@ def test_a_rating_that_is_gone_is_not_said_to_be_taken_back(visit: Visit, status
 
 def test_thumbs_are_forgotten_with_the_login(visit: Visit, provider: IdentityProvider) -> None:
     page = visit("ana", "hr")
-    up = page.locator("article", has=page.locator("mark", has_text=WAGE)).get_by_role(
-        "button", name="Helped", exact=True
-    )
-    up.click()
-    page.get_by_text("Thank you.").wait_for()
+    _, up = rate_wage(page)
     page.get_by_role("button", name="Log out").click()
     provider.person = "bo"
     page.get_by_role("button", name="Log in").click()
