@@ -25,6 +25,8 @@ LOOKUP_THREADS = 4
 _THREADS = WorkThreads("engram-authentication", LOOKUP_THREADS)
 PRINCIPAL = "engram.principal"
 """Where a request's principal stands in its ASGI scope."""
+LOGIN = "engram.login"
+"""Where the token of a login stands there, if the request came with its cookie."""
 
 
 def is_public(path: str) -> bool:
@@ -85,6 +87,7 @@ class AuthenticationMiddleware:
         logged_in = self._login_authentication
         if not authorizations and logged_in and (token := self._login_cookies.read_session(headers)) is not None:
             authentication, authorizations = logged_in, [f"Bearer {token}"]
+            scope[LOGIN] = token
         address = client_address(scope) or "unknown"
         try:
             cached_principal = self._find_known_principal(authentication, authorizations, address)

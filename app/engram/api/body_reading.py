@@ -15,10 +15,17 @@ from starlette.exceptions import HTTPException
 
 from engram.api.audit_recorder import is_act, record_requests
 from engram.api.dependencies import find_need
+from engram.api.forwarding import Forwarding, KeptBody
 from engram.api.request_principal import holder
 from engram.api.value_counts import has_more_values
 from engram.api.work_threads import WorkThreads
-from engram.context.errors import InvalidRequestError, MalformedRequestError, PayloadTooLargeError
+from engram.context.errors import (
+    CollectionMovedError,
+    InvalidRequestError,
+    MalformedRequestError,
+    NotFoundError,
+    PayloadTooLargeError,
+)
 
 LARGE_BYTES = 64 * 1024
 """Bodies up to here are read where they are: a thread would take longer to come by."""
@@ -76,8 +83,8 @@ class ArrivingBody:
             raise PayloadTooLargeError(self._too_large)
 
 
-class Body(Request):
-    """A request whose JSON is parsed in a thread if it is large."""
+class Body(KeptBody):
+    """A request whose JSON is parsed in a thread if it is large, and which can be sent on."""
 
     async def json(self) -> Any:
         """The body.
@@ -91,7 +98,7 @@ class Body(Request):
 
 
 class Route(APIRoute):
-    """A route that reads its body so."""
+    """A route that reads its body so, and sends on what another database holds."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Wrap the handler so that it gets the request as a ``Body``."""
@@ -100,7 +107,14 @@ class Route(APIRoute):
             handle = record_requests(self.name, handle)
 
         async def read(request: Request) -> Response:
-            return await handle(Body(request.scope, request.receive))
+            body = Body(request)
+            forwarding: Forwarding = request.app.state.forwarding
+            try:
+                return await handle(body)
+            except CollectionMovedError as error:
+                return await forwarding.follow(body, error)
+            except NotFoundError as error:
+                return await forwarding.look_elsewhere(body, error)
 
         return read
 

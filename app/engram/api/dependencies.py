@@ -293,11 +293,13 @@ def _resolve_verdict(access: By, feedback_id: EventId) -> ResourceAccess[int]:
 
 async def build_opener(app: Application, asker: Principal, need: str) -> Callable[[str], CollectionOpening]:
     """Return how the asker opens a collection that may not exist yet, within its tenant's quotas."""
+    access = app.auth.access
+    routes = await run_in_threadpool(access.list_routes, asker)
     if asker is LOCAL:
-        return lambda name: app.auth.access.prepare_opening(name, asker, need)
+        return lambda name: access.prepare_opening(name, asker, need, routes)
     room = await run_in_threadpool(app.auth.quotas.room, asker)
     full = await run_in_threadpool(app.auth.quotas.collections_full, asker)
-    return lambda name: replace(app.auth.access.prepare_opening(name, asker, need), room=room, full=full)
+    return lambda name: replace(access.prepare_opening(name, asker, need, routes), room=room, full=full)
 
 
 def _find_path_scope(app: App, asker: Asker, need: Need, name: CollectionName) -> Scope:

@@ -30,6 +30,12 @@ class LoginCookies:
             return None
         return cookie_parser(headers.get("cookie", "")).get(self.session) or None
 
+    @staticmethod
+    def build_headers(token: str) -> dict[str, str]:
+        """Headers that bring a session to another service, whether or not its address is https."""
+        names = [LoginCookies(url).session for url in ("https:", None)]
+        return {PAGE_HEADER: "1", "cookie": "; ".join(f"{name}={token}" for name in names)}
+
     def set(self, response: Response, name: str, value: str, seconds: int) -> None:
         """Have the browser keep a cookie; for 0 ``seconds``, forget it."""
         response.set_cookie(name, value, max_age=seconds, secure=self._is_secure, httponly=True, samesite="lax")

@@ -42,11 +42,16 @@ class MalformedRequestError(EngramError):
 
 
 class NotFoundError(EngramError):
-    """The named resource does not exist."""
+    """The named resource does not exist.
+
+    Attributes:
+        elsewhere: addresses of the APIs of other databases, which may know it.
+    """
 
     status = 404
     type = "not-found"
     title = "Not found"
+    elsewhere: tuple[str, ...] = ()
 
 
 class GoneError(NotFoundError):

@@ -26,6 +26,7 @@ from engram.api.corpus.schemas import PassagesIn
 from engram.api.dependencies import RequiredScope, find_need, require_wing
 from engram.api.draining import DrainMiddleware
 from engram.api.erasure import routes as erasure_routes
+from engram.api.forwarding import Forwarding
 from engram.api.jobs import routes as jobs_routes
 from engram.api.login_cookies import LoginCookies
 from engram.api.maintenance import audit_routes, health_routes, metrics_routes, reembed_routes
@@ -90,6 +91,7 @@ def create_app(application: Application | None) -> FastAPI:
             yield
         finally:
             await run_in_threadpool(stop)
+            await app.state.forwarding.close()
 
     settings = Settings(_env_file=None) if application is None else application.settings
     app = FastAPI(
@@ -114,6 +116,8 @@ def create_app(application: Application | None) -> FastAPI:
     _throttle(app, settings, None if application is None else application.auth.rates, refusals)
     app.state.failed_attempts = FailedAttempts()
     login = None if application is None else application.auth.login
+    person_header = PersonHeader.from_setting(settings.person_header)
+    app.state.forwarding = Forwarding(person_header and person_header.name)
     app.add_middleware(
         AuthenticationMiddleware,
         authentication=None if application is None else application.auth.authentication,
@@ -121,7 +125,7 @@ def create_app(application: Application | None) -> FastAPI:
         failed_attempts=app.state.failed_attempts,
         refusals=refusals,
         login_cookies=LoginCookies(settings.url),
-        person_header=PersonHeader.from_setting(settings.person_header),
+        person_header=person_header,
     )
     problems.install(app)
     for router in (*ROUTERS, documentation.router, console_files.router, login_routes.router):

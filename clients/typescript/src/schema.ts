@@ -378,7 +378,7 @@ export interface paths {
         };
         /**
          * List collections
-         * @description List the collections that your key may read, by name.
+         * @description List the collections that your key may read, by name, those in other databases included.
          *
          *     Scope: `read`.
          */
@@ -3307,6 +3307,11 @@ export interface components {
              * @description Pass as after for the next page; null at the end.
              */
             next_after: string | null;
+            /**
+             * Out Of Reach
+             * @description Names of those in other databases whose API did not answer.
+             */
+            out_of_reach: string[];
         };
         /**
          * CompareIn

@@ -135,7 +135,9 @@ def test_every_row_moves_and_the_source_tells_where(both: list[Application]) -> 
     answers, rows = answer(one), hold(one)
     assert {table for table, held in rows.items() if not held} == EMPTY
     told: list[tuple[str, int, int]] = []
-    report = mover(both).move(NAME, "local", moved_to="https://b.example", progress=lambda *said: told.append(said))
+    report = mover(both).move(
+        NAME, "local", forward_to="https://b.example", progress=lambda *said: told.append(said)
+    )
 
     assert hold(other) == rows
     assert report.rows == {table: len(held) for table, held in rows.items()}

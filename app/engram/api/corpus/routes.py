@@ -165,14 +165,27 @@ def delete_passage(passage_id: ExternalIdPath, app: App, scope: QueryScope) -> N
 
 
 @router.get("/collections", **operation("List collections", needs(READ, readers="bound")))
-def get_collections(
-    app: App, asker: Asker, after: Annotated[CollectionName | None, Query()] = None, limit: Limit = 100
+async def get_collections(
+    request: Request,
+    app: App,
+    asker: Asker,
+    after: Annotated[CollectionName | None, Query()] = None,
+    limit: Limit = 100,
 ) -> CollectionsOut:
-    """List the collections that your key may read, by name."""
-    page, last = cut_page(app.corpus.ingest.collections(after, limit + 1, asker), limit)
+    """List the collections that your key may read, by name, those in other databases included."""
+    here = await run_in_threadpool(app.corpus.ingest.collections, after, limit + 1, asker)
+    routes = await run_in_threadpool(app.auth.access.list_routes, asker)
+    later = (name for name in routes if after is None or name > after)
+    names, last = cut_page(sorted([*(one.name for one in here), *later])[: limit + 1], limit)
+    described: dict[str, Any] = {one.name: CollectionOut.from_service(one) for one in here}
+    described |= await request.app.state.forwarding.describe(
+        request, {name: routes[name] for name in names if name in routes}
+    )
+    listed = [(name, described[name]) for name in names if name in described]
     return CollectionsOut(
-        collections=[CollectionOut.from_service(item) for item in page],
-        next_after=last and last.name,
+        collections=[body for _, body in listed if body is not None],
+        out_of_reach=[name for name, body in listed if body is None],
+        next_after=last,
     )
 
 

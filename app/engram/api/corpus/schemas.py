@@ -352,4 +352,5 @@ class CollectionsOut(BaseModel):
     """A page of collections, in name order."""
 
     collections: list[CollectionOut]
+    out_of_reach: list[str] = Field(description="Names of those in other databases whose API did not answer.")
     next_after: str | None = Field(description="Pass as after for the next page; null at the end.")

@@ -38,7 +38,7 @@ from engram.api.question.answer_schemas import (
 from engram.api.question.question_schemas import AnswerIn, BatchIn, JointQueryIn, QueryIn
 from engram.api.schemas import OnBehalfOfQuery, Storable, TraceId, WarningOut
 from engram.context import deadline
-from engram.context.errors import EngramError, UnavailableError
+from engram.context.errors import CollectionMovedError, EngramError, InvalidRequestError, UnavailableError
 from engram.core.auth.access_keys import LLM, QUERY
 from engram.services.auth.scope import LOCAL, Scope
 from engram.services.question.query import Query as ServiceQuery
@@ -95,13 +95,33 @@ def _find_scope(asking: AskingRequest, collection: str, *, counts: bool) -> Scop
     return asking.app.auth.access.scope_or_missing(collection, asking.asker, asking.need)
 
 
+def _find_scopes(asking: AskingRequest, names: Sequence[str]) -> list[Scope]:
+    """The scopes of a question to several collections.
+
+    Raises:
+        CollectionMovedError: all of them live in one other database.
+        InvalidRequestError: they live in different ones.
+    """
+    scopes: list[Scope] = []
+    moved: list[CollectionMovedError] = []
+    for position, name in enumerate(names):
+        try:
+            scopes.append(_find_scope(asking, name, counts=position > 0))
+        except CollectionMovedError as error:
+            moved.append(error)
+    if moved and (scopes or len({error.extra.get("moved_to") for error in moved}) > 1):
+        raise InvalidRequestError("These collections live in different databases: ask them one by one.")
+    if moved:
+        raise moved[0]
+    return scopes
+
+
 def _answer_jointly(asking: AskingRequest, body: JointQueryIn) -> QueryOut:
-    scope = _find_scope(asking, body.collection, counts=False)
     if not body.collections:
-        return _answer_query(asking, body, scope)
+        return _answer_query(asking, body, _find_scope(asking, body.collection, counts=False))
     if asking.rate is not None and len(body.collections) > 1:
         asking.rate.take(len(body.collections) - 1)
-    scopes = [scope, *(_find_scope(asking, name, counts=True) for name in body.collections[1:])]
+    scopes = _find_scopes(asking, body.collections)
     with ExitStack() as stack:
         queries = [stack.enter_context(_open_query(body, scope, asking.parent)) for scope in scopes]
         return QueryOut.join(asking.app.answers.joint.serve(queries))

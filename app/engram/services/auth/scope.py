@@ -1,9 +1,10 @@
 """Scope of a request: its collection and its principal, resolved once at the edge and taken by every service."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from uuid import UUID
 
 from engram.context import tenancy
@@ -21,6 +22,7 @@ from engram.core.auth.access_keys import ACT_AS, ADMIN, ALL_GRANTS, AUDIT, INGES
 from engram.core.auth.reader_names import is_reader_name, normalise_readers
 from engram.core.learning.judge_names import normalise_name
 from engram.services.encoders.encoder import Encoder
+from engram.storage import moved_collections
 from engram.storage.corpus import collections, reader_sets
 from engram.storage.corpus.collections import (
     JOB,
@@ -32,7 +34,7 @@ from engram.storage.corpus.collections import (
     OpenedCollection,
     ResourceKind,
 )
-from engram.storage.database import Database, Writer
+from engram.storage.database import Database, Reader, Writer
 
 __all__ = [
     "JOB",
@@ -311,6 +313,11 @@ class AccessService:
             Scope(principal, one) for one in listed if one.past is None and principal.grants.list_scopes(one.name)
         ]
 
+    def list_routes(self, principal: Principal = LOCAL) -> dict[str, str]:
+        """Collections in other databases that it may use, by name: each with the address of its API."""
+        with self._database.read() as reader:
+            return _read_routes(reader, principal)
+
     def scope_or_missing(self, name: str, principal: Principal = LOCAL, need: str | None = None) -> Scope:
         """Return the scope, or in place of a missing collection one that raises on first use.
 
@@ -335,10 +342,12 @@ class AccessService:
         """
         with self._database.read() as reader:
             holding = collections.list_holding(reader, kind, identity, principal.tenant)
-        reached = [collection for collection in holding if principal.grants.list_scopes(collection.name)]
+            reached = [collection for collection in holding if principal.grants.list_scopes(collection.name)]
+            if not reached:
+                error = collections.build_missing_resource_error(kind, identity)
+                error.elsewhere = tuple(dict.fromkeys(_read_routes(reader, principal).values()))
+                return MissingCollectionScope(principal, error)
         holders = [collection for collection in reached if collection.past is None] or reached
-        if not holders:
-            return MissingCollectionScope(principal, collections.build_missing_resource_error(kind, identity))
         if len(holders) > 1:
             names = ", ".join(collection.name for collection in holders)
             raise InvalidRequestError(
@@ -395,17 +404,32 @@ class AccessService:
         return scope
 
     def prepare_opening(
-        self, name: str, principal: Principal = LOCAL, need: str | None = None
+        self,
+        name: str,
+        principal: Principal = LOCAL,
+        need: str | None = None,
+        routes: Mapping[str, str] = MappingProxyType({}),
     ) -> CollectionOpening:
         """The principal at a collection that need not exist yet.
 
+        Args:
+            routes: what ``list_routes`` says.
+
         Raises:
             NotFoundError, ForbiddenError: as ``scope``, but for a collection that is not there.
+            CollectionMovedError: it is among ``routes``.
         """
         allowed = principal.grants.list_scopes(name)
         if need is not None and need not in allowed:
             raise build_forbidden_error(need, name) if allowed else collections.build_missing_error(name)
+        if name in routes:
+            raise moved_collections.build_moved_error(name, routes[name])
         return CollectionOpening(principal, name)
+
+
+def _read_routes(reader: Reader, principal: Principal) -> dict[str, str]:
+    routes = moved_collections.read_routes(reader, principal.tenant)
+    return {name: address for name, address in routes.items() if principal.grants.list_scopes(name)}
 
 
 def _check(scope: Scope, need: str | None) -> None:

@@ -464,6 +464,8 @@ def page(
 ) -> list[Collection]:
     """The tenant's collections in name order, those after ``after``; only ``names``, unless that is None.
 
+    The order is that of code points, whatever the database's locale: names of other databases stand among them.
+
     Args:
         descending: the other way round, so that names below ``after`` follow it.
     """
@@ -471,9 +473,9 @@ def page(
     rows = reader.rows(
         f"""
         SELECT {COLUMNS} FROM collection
-        WHERE tenant = %(tenant)s AND (%(after)s::text IS NULL OR name {further} %(after)s) AND {NOT_DELETED}
-          AND (%(names)s::text[] IS NULL OR name = ANY(%(names)s))
-        ORDER BY name {order} LIMIT %(limit)s
+        WHERE tenant = %(tenant)s AND (%(after)s::text IS NULL OR name COLLATE "C" {further} %(after)s)
+          AND {NOT_DELETED} AND (%(names)s::text[] IS NULL OR name = ANY(%(names)s))
+        ORDER BY name COLLATE "C" {order} LIMIT %(limit)s
         """,
         {
             "tenant": tenant,

@@ -2753,6 +2753,10 @@ class CollectionsOut(Struct):
     """
     Pass as after for the next page; null at the end.
     """
+    out_of_reach: list[str]
+    """
+    Names of those in other databases whose API did not answer.
+    """
 
 
 class ComparedPassageOut(Struct):

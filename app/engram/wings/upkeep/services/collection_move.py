@@ -9,9 +9,12 @@ from typing import Any
 from psycopg.abc import Buffer
 from sqlalchemy import Table
 
-from engram.context.errors import ConfigurationError, ConflictError, UnavailableError
+from engram.config.safe_urls import is_safe_url
+from engram.context.errors import ConfigurationError, ConflictError, NotFoundError, UnavailableError
 from engram.services.revocation.verification import VerificationService
 from engram.services.revocation.verification_findings import VerificationReport
+from engram.storage import moved_collections
+from engram.storage.auth import access_key_rows
 from engram.storage.corpus import collections
 from engram.storage.database import Administrator, Database
 from engram.storage.maintenance import vector_indexes
@@ -91,27 +94,29 @@ class CollectionMoveService:
         name: str,
         tenant: str,
         *,
-        moved_to: str | None = None,
+        forward_to: str | None = None,
         progress: Progress = ignore_progress,
         should_stop: Callable[[], bool] = lambda: False,
     ) -> MoveReport:
         """Move a collection, or go on with its move.
 
         Args:
-            moved_to: address of the API that serves the other database, which callers of this one are told.
+            forward_to: address of the API that serves the other database, to which requests are sent on then.
 
         Raises:
             NotFoundError: there is no such collection.
             ConflictError: it moves somewhere else, or the other database has one of its name.
-            ConfigurationError: one of the databases cannot take part, or what the collection learned does not
-                follow from its log.
+            ConfigurationError: one of the databases cannot take part, the address is none, or what the collection
+                learned does not follow from its log.
             UnavailableError: a database is out of reach or busy, or it was told to stop. Run it again.
         """
         self._check_places()
+        if forward_to is not None:
+            forward_to = check_address(forward_to)
         with exclude_upkeep(self._source.database), exclude_upkeep(self._target.database):
             held = self._find(name, tenant)
             if held.stage is None:
-                held = self._begin(name, tenant, held, moved_to)
+                held = self._begin(name, tenant, held, forward_to)
             if held.stage == MOVED:
                 return MoveReport({}, 0)
             if held.stage == MOVING:
@@ -143,6 +148,22 @@ class CollectionMoveService:
             with self._source.database.write() as writer:
                 collection_moves.stay(writer, held.id)
 
+    def copy_keys(self, tenant: str) -> int:
+        """Copy the tenant's access keys that count and are not in the other database yet; their number.
+
+        Raises:
+            ConflictError: another principal judges there under the name of one's judge.
+        """
+        with self._source.database.read() as reader:
+            keys = collection_moves.read_keys(reader, tenant)
+        with self._target.database.write() as writer:
+            for key in keys:
+                if access_key_rows.is_judge_name_taken(writer, tenant, key["judge"], key["name"]):
+                    raise ConflictError(
+                        f"Another principal than {key['name']!r} judges as {key['judge']!r} in the other database."
+                    )
+            return collection_moves.write_keys(writer, keys)
+
     def _check_places(self) -> None:
         identities = set()
         for database in (self._source.database, self._target.database):
@@ -168,7 +189,7 @@ class CollectionMoveService:
             raise ConflictError(f"{name!r} moves to {held.move['to']}: name that, or give the move up.")
         return held
 
-    def _begin(self, name: str, tenant: str, held: HeldCollection, moved_to: str | None) -> HeldCollection:
+    def _begin(self, name: str, tenant: str, held: HeldCollection, address: str | None) -> HeldCollection:
         with self._target.database.read() as reader:
             arrival = collection_moves.find(reader, name, tenant)
         if arrival is not None and arrival.stage != MOVED:
@@ -177,7 +198,7 @@ class CollectionMoveService:
             collection_moves.list_tables(reader)
             collection = collections.load_by_id(reader, held.id)
             _check_clean(self._source.verification.verify_on(reader, collection, 1))
-        move = {"id": str(uuid.uuid4()), "stage": MOVING, "to": self._target.database.address, "url": moved_to}
+        move = {"id": str(uuid.uuid4()), "stage": MOVING, "to": self._target.database.address, "url": address}
         with self._source.database.write() as writer:
             if not collection_moves.hide(writer, held.id, move):
                 raise collections.build_gone_error(name)
@@ -305,6 +326,46 @@ class CollectionMoveService:
                 if time.monotonic() > until:
                     raise
                 time.sleep(RETRY_SECONDS)
+
+
+def forward(database: Database, name: str, tenant: str, address: str) -> None:
+    """Have the API send requests about a collection, which lives in another database, on to the API of that one.
+
+    Args:
+        address: of that API, such as ``https://b.example``.
+
+    Raises:
+        ConfigurationError: the address is none.
+        ConflictError: the collection lives here, or is being moved.
+    """
+    address = check_address(address)
+    with database.write() as writer:
+        if not moved_collections.set_route(writer, tenant, name, address):
+            raise ConflictError(f"{name!r} lives in {database.address}, or is being moved.")
+
+
+def stop_forwarding(database: Database, name: str, tenant: str) -> None:
+    """Undo ``forward``, and what a move left: the collection is not found from then on.
+
+    Raises:
+        NotFoundError: nobody said that it lives in another database.
+    """
+    with database.write() as writer:
+        if not moved_collections.forget(writer, tenant, name):
+            raise NotFoundError(f"No collection {name!r} lives in another database.")
+
+
+def check_address(address: str) -> str:
+    """Return the address of an API without a slash at its end.
+
+    Raises:
+        ConfigurationError: it is none.
+    """
+    if not is_safe_url(address) or set(address) & set("?#@"):
+        raise ConfigurationError(
+            f"{address!r} is no address to forward to: callers' keys go there, so say https:// or name this host."
+        )
+    return address.rstrip("/")
 
 
 def _check_clean(report: VerificationReport) -> None:

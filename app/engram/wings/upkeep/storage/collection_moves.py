@@ -5,7 +5,7 @@ readers, since a caller's sets are looked up over all collections of its tenant.
 other database.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -314,6 +314,31 @@ def release(writer: Writer, collection_id: int) -> None:
 def stay(writer: Writer, collection_id: int) -> None:
     """Have a collection be found again whose move is given up."""
     writer.execute("UPDATE collection SET deleted_at = NULL, move = NULL WHERE id = %(id)s", {"id": collection_id})
+
+
+def read_keys(reader: Reader, tenant: str) -> list[dict[str, Any]]:
+    """Read the tenant's access keys that count."""
+    rows = reader.rows(
+        """
+        SELECT to_jsonb(k) - 'id' AS key FROM access_key k
+        WHERE tenant = %(tenant)s AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now()) ORDER BY id
+        """,
+        {"tenant": tenant},
+    )
+    return [row.key for row in rows]
+
+
+def write_keys(writer: Writer, keys: Sequence[Mapping[str, Any]]) -> int:
+    """Write access keys that are not there; their number."""
+    columns = ", ".join(column.name for column in metadata.tables["access_key"].columns if column.name != "id")
+    return writer.execute(
+        f"""
+        INSERT INTO access_key ({columns})
+        SELECT {columns} FROM jsonb_populate_recordset(NULL::access_key, %(keys)s)
+        ON CONFLICT (digest) DO NOTHING
+        """,
+        {"keys": Jsonb([dict(key) for key in keys])},
+    )
 
 
 def discard_arrival(writer: Writer, move_id: str) -> None:
