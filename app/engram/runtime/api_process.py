@@ -117,7 +117,7 @@ def create_app(application: Application | None) -> FastAPI:
     app.state.failed_attempts = FailedAttempts()
     login = None if application is None else application.auth.login
     person_header = PersonHeader.from_setting(settings.person_header)
-    app.state.forwarding = Forwarding(person_header and person_header.name)
+    app.state.forwarding = Forwarding(None if person_header is None else person_header.name)
     app.add_middleware(
         AuthenticationMiddleware,
         authentication=None if application is None else application.auth.authentication,
