@@ -103,9 +103,11 @@ def test_metrics_include_the_current_state(http: TestClient, curie: str) -> None
 
 def test_no_series_comes_of_what_callers_send(http: TestClient, curie: str) -> None:
     post_query(http, curie).raise_for_status()
+    post_query(http, curie, f"Who is {SECRETIVE}?").raise_for_status()
     http.get("/collections/first")
     http.get("/nothing/first")
     http.request("BREW", "/query")
+    http.get("/metrics")
     before = read_metrics(http)
     for number in range(5):
         name = f"{SECRETIVE}-{number}"
