@@ -32,6 +32,7 @@ TIMEOUT = httpx.Timeout(600.0, connect=5.0)
 """As long as the other API may take, which bounds its requests itself."""
 MOST_KEPT_BYTES = 256 * 1024
 """Of a body that is not JSON: a form names its collection before its file, other bodies do not name it."""
+DESCRIPTION_TIMEOUT = httpx.Timeout(5.0)
 _PASSED_ON = (
     "accept",
     "accept-encoding",
@@ -166,7 +167,8 @@ class Forwarding:
 
     async def _describe(self, request: Request, name: str, address: str) -> tuple[int, Any]:
         try:
-            answer = await self._send(request, address, "GET", f"/collections/{quote(name)}")
+            target = f"/collections/{quote(name)}"
+            answer = await self._send(request, address, "GET", target, timeout=DESCRIPTION_TIMEOUT)
             await answer.aread()
         except (UnavailableError, httpx.HTTPError):
             return HTTPStatus.SERVICE_UNAVAILABLE, None
@@ -184,12 +186,21 @@ class Forwarding:
         return await self._send(request, address, request.method, target, body)
 
     async def _send(
-        self, request: Request, address: str, method: str, target: str, body: AsyncIterator[bytes] | None = None
+        self,
+        request: Request,
+        address: str,
+        method: str,
+        target: str,
+        body: AsyncIterator[bytes] | None = None,
+        timeout: httpx.Timeout = TIMEOUT,
     ) -> httpx.Response:
         if self._client is None:
-            self._client = httpx.AsyncClient(timeout=TIMEOUT, trust_env=False)
+            self._client = httpx.AsyncClient(trust_env=False)
+        headers = _choose_headers(request)
+        if body is None:
+            headers.pop("content-length", None)
         sent = self._client.build_request(
-            method, f"{address}{target}", headers=_choose_headers(request), content=body
+            method, f"{address}{target}", headers=headers, content=body, timeout=timeout
         )
         try:
             return await self._client.send(sent, stream=True)
