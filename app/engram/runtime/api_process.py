@@ -114,19 +114,7 @@ def create_app(application: Application | None) -> FastAPI:
     app.add_middleware(BodyLimit, unlimited=LARGE_BODIES)
     refusals = Refusals(settings.max_connections // CONNECTIONS_BY_REFUSAL)
     _throttle(app, settings, None if application is None else application.auth.rates, refusals)
-    app.state.failed_attempts = FailedAttempts()
-    login = None if application is None else application.auth.login
-    person_header = PersonHeader.from_setting(settings.person_header)
-    app.state.forwarding = Forwarding(None if person_header is None else person_header.name)
-    app.add_middleware(
-        AuthenticationMiddleware,
-        authentication=None if application is None else application.auth.authentication,
-        login_authentication=None if login is None else login.authentication,
-        failed_attempts=app.state.failed_attempts,
-        refusals=refusals,
-        login_cookies=LoginCookies(settings.url),
-        person_header=person_header,
-    )
+    _authenticate(app, settings, application, refusals)
     problems.install(app)
     for router in (*ROUTERS, documentation.router, console_files.router, login_routes.router):
         app.include_router(router)
@@ -155,6 +143,23 @@ def _throttle(app: FastAPI, settings: Settings, rates: Rates | None, refusals: R
     limit = 0 if settings.on_loopback else EACH_ELSEWHERE
     bounds = Bounds(limit, settings.max_concurrent_requests, QUEUED_REQUESTS, QUEUE_TIMEOUT_SECONDS)
     app.add_middleware(Throttle, bounds=bounds, rates=rates, refusals=refusals)
+
+
+def _authenticate(app: FastAPI, settings: Settings, application: Application | None, refusals: Refusals) -> None:
+    """Put the look for whose each request is around the routes."""
+    app.state.failed_attempts = FailedAttempts()
+    login = None if application is None else application.auth.login
+    person_header = PersonHeader.from_setting(settings.person_header)
+    app.state.forwarding = Forwarding(None if person_header is None else person_header.name)
+    app.add_middleware(
+        AuthenticationMiddleware,
+        authentication=None if application is None else application.auth.authentication,
+        login_authentication=None if login is None else login.authentication,
+        failed_attempts=app.state.failed_attempts,
+        refusals=refusals,
+        login_cookies=LoginCookies(settings.url),
+        person_header=person_header,
+    )
 
 
 def _guard(app: FastAPI, settings: Settings) -> None:
