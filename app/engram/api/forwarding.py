@@ -182,7 +182,8 @@ class Forwarding:
         """Send a request on as it is."""
         query = f"?{request.url.query}" if request.url.query else ""
         target = request.scope["raw_path"].decode("ascii") + query
-        body = None if request.method in {"GET", "HEAD"} else request.stream_again()
+        has_body = request.headers.get("content-length", "0") != "0" or "transfer-encoding" in request.headers
+        body = request.stream_again() if has_body else None
         return await self._send(request, address, request.method, target, body)
 
     async def _send(

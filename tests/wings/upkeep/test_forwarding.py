@@ -158,6 +158,12 @@ def test_bodies_arrive(two: Two, ana: dict[str, str], sent: Sent) -> None:
     assert (job["status"], job["collection"]) == ("succeeded", "moved")
 
 
+def test_a_request_without_a_body(two: Two, ana: dict[str, str]) -> None:
+    ingest_passages(two.there, "moved", {"id": "wrong", "text": "Bees swim."})
+    assert two.client.delete("/passages/wrong?collection=moved", headers=ana).status_code == 204
+    assert two.client.delete("/passages/wrong?collection=moved", headers=ana).status_code == 404
+
+
 def test_errors_and_other_headers_are_those_of_the_other_api(two: Two, ana: dict[str, str]) -> None:
     missing = two.client.get("/passages/none?collection=moved", headers=ana)
     assert (missing.status_code, missing.headers["content-type"]) == (404, "application/problem+json")
