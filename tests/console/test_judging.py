@@ -48,6 +48,27 @@ def wait_until_stored(page: Any) -> None:
     page.get_by_text("Stored as verdict").wait_for()
 
 
+def test_what_is_typed_while_an_answer_comes_stays(opened: Opened, service: str, curie: str) -> None:
+    page = opened(service, place("ask", curie))
+    held: list[Any] = []
+    page.route("**/query", held.append)
+    box = page.get_by_label("Question", exact=True)
+    box.fill(QUESTION)
+    with page.expect_request("**/query"):
+        page.get_by_role("button", name="Ask", exact=True).click()
+    box.fill(OTHER_QUESTION)
+    held[0].continue_()
+    answer_id(page)
+    page.wait_for_selector(".passage")
+    assert box.input_value() == OTHER_QUESTION
+    page.unroute("**/query")
+    page.get_by_role("button", name="Ask", exact=True).click()
+    page.wait_for_function("before => !location.hash.includes(before)", arg=answer_id(page))
+    answer_id(page)
+    page.go_back()
+    page.wait_for_function("asked => document.querySelector('form input').value === asked", arg=QUESTION)
+
+
 def test_an_answer_is_reached_by_its_address(opened: Opened, service: str, curie: str) -> None:
     page = opened(service, place("ask", curie))
     ask(page)
