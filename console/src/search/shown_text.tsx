@@ -19,11 +19,13 @@ export function ShownText({ text, shown, marks = [], isPart = false }: Props) {
     <p>
       {isPart && shown.start > 0 && "… "}
       {lines.map((line, number) => {
-        const pieces = splitAtMarks(line, marks).map(({ start, end, isMark }) => {
+        const isCode = text.startsWith(CODE, line.start);
+        const written = { ...line, start: line.start + (isCode ? CODE.length : 0) };
+        const pieces = splitAtMarks(written, marks).map(({ start, end, isMark }) => {
           const words = <Words text={text.slice(start, end)} />;
           return isMark ? <mark>{words}</mark> : words;
         });
-        if (text.startsWith(CODE, line.start)) return <code key={line.start}>{pieces}</code>;
+        if (isCode) return <code key={line.start}>{pieces}</code>;
         const isParted = number > 0 && !text.startsWith(CODE, lines[number - 1]?.start);
         return [isParted && "\n", ...pieces];
       })}
