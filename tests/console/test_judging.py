@@ -51,7 +51,11 @@ def wait_until_stored(page: Any) -> None:
 def test_what_is_typed_while_an_answer_comes_stays(opened: Opened, service: str, curie: str) -> None:
     page = opened(service, place("ask", curie))
     held: list[Any] = []
-    page.route("**/query", lambda route: held.append(route))
+
+    def hold(route: Any) -> None:
+        held.append(route)
+
+    page.route("**/query", hold)
     box = page.get_by_label("Question", exact=True)
     box.fill(QUESTION)
     with page.expect_request("**/query"):
