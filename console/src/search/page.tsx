@@ -1,6 +1,6 @@
 /** The page that people search on. The form is in the page itself; all that follows it is shown here. */
 
-import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { AccessForm, personOf, useAccess } from "../parts/access";
 import { connect, EngramError, key, type Schemas } from "../service";
@@ -49,9 +49,9 @@ export function SearchPage({ form }: { form: HTMLFormElement }) {
   const list = useCallback(async () => {
     if (me === null) return;
     forgetOthers(me.name);
-    setFailed(null);
     try {
       setCollections((await names(me)).filter((name) => allowed(me, "query", name)));
+      setFailed((failure) => (failure?.again === list ? null : failure)); // a question's stays
     } catch (error) {
       setFailed({ error, again: list });
     }
@@ -67,7 +67,8 @@ export function SearchPage({ form }: { form: HTMLFormElement }) {
     go(part);
     status.current?.focus();
   };
-  useEffect(() => {
+  // A question may follow at once on the choice of a collection.
+  useLayoutEffect(() => {
     const submit = (event: Event) => {
       event.preventDefault();
       const question = boxOf(form).value.trim().replace(/\s*\n\s*/g, " ");
