@@ -204,7 +204,7 @@ function chooseCollection(me: Schemas["WhoOut"] | null, collections: readonly st
 
 function summary({ insufficient, passages, sufficiency }: Schemas["QueryOut"], nearest: boolean): string {
   if (passages.length === 0) return insufficient ? words.notFound : words.none;
-  if (nearest) return words.nearest;
+  if (nearest) return sayLikelihood(0);
   return typeof sufficiency === "number" ? sayLikelihood(sufficiency) : words.best;
 }
 

@@ -16,7 +16,7 @@ const ENGLISH = {
   person: "You are %.",
   logOut: "Log out",
   forgetKey: "Forget key",
-  /** Whether the results hold the answer: from a probability of .9, .7 and .4 on. */
+  /** Whether the results hold the answer: from a probability of .9, .7 and 0 on. */
   likely: [
     "The answer is very likely here.",
     "The answer is likely here.",
@@ -25,7 +25,6 @@ const ENGLISH = {
   best: "These passages fit best.",
   notFound: "No clear answer was found. It may still be among the nearest passages.",
   none: "Nothing was found.",
-  nearest: "These passages are the nearest. One of them may hold the answer.",
   isMissing: "Is the answer missing here?",
   missing: "Yes, it is missing",
   here: "No, it is here",
@@ -86,7 +85,6 @@ const GERMAN: Words = {
   best: "Diese Stellen passen am besten.",
   notFound: "Keine klare Antwort gefunden. Vielleicht steht sie trotzdem in den ähnlichsten Stellen.",
   none: "Nichts gefunden.",
-  nearest: "Dies sind die ähnlichsten Stellen. Vielleicht enthält eine davon die Antwort.",
   isMissing: "Fehlt die Antwort hier?",
   missing: "Ja, sie fehlt",
   here: "Nein, sie ist hier",
@@ -145,7 +143,6 @@ const FRENCH: Words = {
   best: "Voici les passages qui conviennent le mieux.",
   notFound: "Pas de réponse claire. Elle est peut-être quand même dans les passages les plus proches.",
   none: "Rien n’a été trouvé.",
-  nearest: "Voici les passages les plus proches. L’un d’eux contient peut-être la réponse.",
   isMissing: "La réponse manque-t-elle ici ?",
   missing: "Oui, elle manque",
   here: "Non, elle est ici",
@@ -204,7 +201,6 @@ const SPANISH: Words = {
   best: "Estos son los pasajes que mejor encajan.",
   notFound: "No se encontró una respuesta clara. Aun así puede estar en los pasajes más cercanos.",
   none: "No se encontró nada.",
-  nearest: "Estos son los pasajes más cercanos. Quizá uno contenga la respuesta.",
   isMissing: "¿Falta aquí la respuesta?",
   missing: "Sí, falta",
   here: "No, está aquí",
@@ -263,7 +259,6 @@ const CHINESE: Words = {
   best: "以下是最相符的段落。",
   notFound: "没有找到明确的答案,但它仍可能在最接近的段落中。",
   none: "没有找到任何内容。",
-  nearest: "以下是最接近的段落,其中可能有答案。",
   isMissing: "这里缺少答案吗?",
   missing: "是的,缺少",
   here: "不,就在这里",
@@ -311,8 +306,8 @@ export const fill = (sentence: string, value: string | number): string => senten
 
 /** Says how probably the results hold the whole answer. */
 export function sayLikelihood(probability: number): string {
-  const place = [0.9, 0.7, 0.4].findIndex((least) => probability >= least);
-  return words.likely[place] ?? words.nearest;
+  const place = [0.9, 0.7, 0].findIndex((least) => probability >= least);
+  return words.likely[place] ?? "";
 }
 
 /** Says why a request failed. */
