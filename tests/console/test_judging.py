@@ -48,6 +48,34 @@ def wait_until_stored(page: Any) -> None:
     page.get_by_text("Stored as verdict").wait_for()
 
 
+def test_what_is_typed_while_an_answer_comes_stays(opened: Opened, service: str, curie: str) -> None:
+    page = opened(service, place("ask", curie))
+    held: list[Any] = []
+
+    def hold(route: Any) -> None:
+        held.append(route)
+
+    page.route("**/query", hold)
+    box = page.get_by_label("Question", exact=True)
+    box.fill(QUESTION)
+    with page.expect_request("**/query"):
+        page.get_by_role("button", name="Ask", exact=True).click()
+    box.fill(OTHER_QUESTION)
+    held[0].continue_()
+    answer_id(page)
+    page.wait_for_selector(".passage")
+    assert box.input_value() == OTHER_QUESTION
+    page.unroute("**/query")
+    first = answer_id(page)
+    page.get_by_role("button", name="Ask", exact=True).click()
+    page.wait_for_function("before => !location.hash.includes(before)", arg=first)
+    answer_id(page)
+    page.go_back()
+    page.wait_for_function("before => location.hash.includes(before)", arg=first)
+    page.wait_for_selector(".passage")
+    assert box.input_value() == QUESTION, "an answer that is opened shows its own question"
+
+
 def test_an_answer_is_reached_by_its_address(opened: Opened, service: str, curie: str) -> None:
     page = opened(service, place("ask", curie))
     ask(page)

@@ -39,6 +39,16 @@ TRAVEL = [
     " ".join(RULES[59:]),
 ]
 """Passages as an import cuts them: below one heading, each with the last sentence of the one before it."""
+STEPS = """Lockers
+Each locker of the hall has a key that lies at the desk of the guard. It is red. Nobody else keeps another.
+1. Ask the guard for the key of your locker, who writes down your name, and say for how long you will need it today.
+2. Open the locker and leave the wet umbrella outside of it, where a stand is for the umbrellas of all visitors.
+3. Bring the key back in the evening.
+    lockers open --hall north --all
+      # all of them
+The hall closes at eight, and the guard walks through it once before. Who forgot a thing rings at the side door.
+A parcel of more than ten kilograms is kept by the porter, who sits in the yard behind it, for a week at most."""
+"""As an import writes steps and code; longer than what is shown at first."""
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +76,7 @@ def guarded(settings: Settings, own: Servers, heavy: Heavy, provider: IdentityPr
                 ],
                 collection="rules",
             )
+            boss.ingest([{"id": "lockers", "title": "Lockers", "text": STEPS}], collection="lockers")
         services.jobs.runner.run_ready()
         yield served.url
     services.close()
@@ -253,12 +264,27 @@ def test_an_answer_that_is_not_there_is_not_shown(visit: Visit) -> None:
 
     page.route("**/query", withhold)
     page.reload()
-    page.get_by_text("Not found here: probably").wait_for()
+    page.get_by_text("No clear answer was found. It may still be").wait_for()
     page.get_by_text("Other words may help.", exact=True).wait_for()
     assert page.locator("article").count() == 0
     page.get_by_role("button", name="Show the nearest passages", exact=True).click()
     page.locator("mark", has_text=WAGE).wait_for()
     assert "nearest" in parse_qs(urlsplit(page.url).query)
+    assert page.locator(":focus").inner_text().startswith("It is uncertain whether the answer is here.")
+    missing = page.get_by_role("button", name="Yes, it is missing")
+    with page.expect_request("**/feedback") as judged:
+        missing.click()
+    page.get_by_text("noted as missing; no passage moves").wait_for()
+    assert {"rating": "down", "reason": "missing"}.items() <= judged.value.post_data_json.items()
+    page.reload()
+    page.unroute("**/query")
+    assert missing.get_attribute("aria-pressed") == "true"
+    page.get_by_role("button", name="Search").click()  # not among the nearest alone
+    page.route("**/query", withhold)
+    page.reload()
+    page.get_by_role("button", name="No, it is here").click()
+    page.locator("mark", has_text=WAGE).wait_for()
+    assert missing.get_attribute("aria-pressed") == "false"
 
 
 def test_another_place_is_offered_where_there_is_one(
@@ -275,6 +301,80 @@ def test_another_place_is_offered_where_there_is_one(
     page.keyboard.press("Enter")
     page.get_by_text("or another place to search in").wait_for()
     assert page.title() == f"{QUESTION} – Search in wages"
+
+
+def test_a_collection_that_is_not_there_leads_to_one_that_is(visit: Visit) -> None:
+    page = visit("ana", "hr")
+    page.locator("mark", has_text=WAGE).wait_for()
+    page.goto(page.url.replace("c=wages", "c=wagse"))
+    refused = page.get_by_role("alert")
+    refused.get_by_role("button", name="wages", exact=True).wait_for()
+    assert refused.get_by_role("button", name="Try again").count() == 0
+    refused.get_by_role("button", name="wages", exact=True).click()
+    page.locator("mark", has_text=WAGE).wait_for()
+    assert parse_qs(urlsplit(page.url).query)["c"] == ["wages"]
+    assert page.evaluate("document.activeElement.role") == "status"
+
+
+def test_steps_and_commands_are_shown_as_such(
+    visit: Visit, provider: IdentityProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(provider, "scopes", {"lockers": ["query"]})
+    page = visit("ana", question="Where do I leave my wet umbrella?")
+    page.set_viewport_size({"width": 390, "height": 844})
+    result = page.locator("article")
+    result.locator("mark", has_text="leave the wet umbrella outside").wait_for()
+
+    def prefer_another(route: Any) -> None:
+        found = route.fetch().json()
+        for one in found["passages"][0]["sentences"]:
+            one["score"] = 1.0 if "rings at the side door" in one["text"] else None
+        route.fulfill(json=found)
+
+    page.route("**/query", prefer_another)
+    page.reload()
+    result.locator("mark", has_text="leave the wet umbrella outside").wait_for()
+    page.unroute("**/query")
+    assert "2. Open the locker" in result.inner_text()
+    assert [code.strip() for code in result.locator("code").all_inner_texts()] == [
+        "lockers open --hall north --all",
+        "# all of them",
+    ]
+    assert all(
+        box == 1
+        for box in result.locator(".option").evaluate_all("all => all.map(one => one.getClientRects().length)")
+    )
+    shown = result.locator("p").last.inner_text()
+    assert shown.startswith("… ") is not shown.startswith("Lockers")
+    assert shown.removeprefix("… ").startswith(("Lockers", "Each locker", "It is red.", "Nobody", "1. Ask"))
+    assert shown.removesuffix(" …").endswith((".", "# all of them")), "an excerpt ends with a sentence"
+
+
+def test_results_have_names_of_their_own_and_unfolding_keeps_the_focus_in_sight(visit: Visit) -> None:
+    page = visit("ana", "hr")
+    page.set_viewport_size({"width": 390, "height": 500})
+    page.locator("mark", has_text=WAGE).wait_for()
+    names = page.get_by_role("group").evaluate_all("all => all.map(one => one.ariaLabel).filter(Boolean)")
+    assert len(names) == len(set(names)) > 2
+    page.get_by_role("button", name="Show what stands around it").first.focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Show less").wait_for()
+    top, height = page.evaluate(
+        "(() => { const at = document.activeElement.getBoundingClientRect(); return [at.top, innerHeight]; })()"
+    )
+    assert page.evaluate("document.activeElement.tagName") == "MARK"
+    assert 0 <= top < height
+
+
+def test_a_long_question_is_seen_whole_on_a_phone(visit: Visit) -> None:
+    question = "What does the discoverer of radium, who was born in Warsaw, earn for her work in the laboratory?"
+    page = visit("ana", "hr", question=question)
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.locator("article").first.wait_for()
+    box = page.get_by_label("Question")
+    assert box.evaluate("box => box.scrollHeight <= box.clientHeight && box.clientHeight > 60")
+    box.fill("Who?")
+    assert box.evaluate("box => box.clientHeight < 60")
 
 
 def test_an_empty_question_and_old_results(visit: Visit) -> None:
@@ -350,6 +450,6 @@ def test_the_field_needs_no_script(browser: Any, guarded: str) -> None:
     page = context.new_page()
     page.goto(f"{guarded}/search")
     page.get_by_label("Question").fill(QUESTION)
-    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Search").click()
     page.wait_for_url("**/search?q=What*")
     context.close()

@@ -43,6 +43,8 @@ export function Ask() {
   const [isBusy, setIsBusy] = useState(false);
   /** Number of the latest request; answers to earlier ones are dropped. */
   const latest = useRef(0);
+  /** Whether the form was changed while an answer was on its way, which then leaves it as it is. */
+  const isEdited = useRef(false);
 
   const show = (shown: AnswerState | null) => {
     setState(shown);
@@ -50,8 +52,12 @@ export function Ask() {
     setIsBusy(false);
     if (shown !== null) {
       remember(shown);
-      setForm(shown.question);
+      if (!isEdited.current) setForm(shown.question);
     }
+  };
+  const edit = (question: Question) => {
+    isEdited.current ||= isBusy;
+    setForm(question);
   };
   /** Run a request. After an error no answer is shown. */
   const attempt = async (request: () => Promise<AnswerState>, again: () => void): Promise<AnswerState | null> => {
@@ -110,6 +116,7 @@ export function Ask() {
     const { page, about, settings } = place;
     if (page !== "" && page !== "ask") return;
     const known = answerById(about);
+    if (known === undefined || known.answer.query_id !== state?.answer.query_id) isEdited.current = false;
     if (known?.collection === collection) {
       latest.current += 1;
       show(known);
@@ -165,7 +172,7 @@ export function Ask() {
         Mark what helped and what did not; the next question of its kind finds its evidence sooner.
       </Head>
       <div class="stack">
-        <QuestionForm question={form} onChange={setForm} onAsk={submit} answered={state?.answer.query ?? null} isBusy={isBusy} />
+        <QuestionForm question={form} onChange={edit} onAsk={submit} answered={state?.answer.query ?? null} isBusy={isBusy} />
         {failure && <Problem error={failure.error} again={failure.again} />}
         {state === null && failure === null && !isBusy && (
           <div>

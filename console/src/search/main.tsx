@@ -4,14 +4,16 @@ import { render } from "preact";
 
 import { searchHere } from "./address";
 import { SearchPage } from "./page";
+import { boxOf, prepareBox } from "./question_box";
 import { LANGUAGE, words } from "./words";
 
 const form = document.querySelector("form");
 const place = document.getElementById("answer");
 if (form !== null && place !== null) {
   translatePage(form);
+  prepareBox(form);
   // A touch screen would show its keyboard.
-  if (searchHere().question === "" && matchMedia("(pointer: fine)").matches) (form.elements.namedItem("q") as HTMLInputElement).focus();
+  if (searchHere().question === "" && matchMedia("(pointer: fine)").matches) boxOf(form).focus();
   render(<SearchPage form={form} />, place);
 }
 
@@ -19,7 +21,7 @@ if (form !== null && place !== null) {
 function translatePage(form: HTMLFormElement): void {
   document.documentElement.lang = LANGUAGE;
   for (const one of document.querySelectorAll("h1, form button")) one.textContent = words.search;
-  const field = form.elements.namedItem("q") as HTMLInputElement;
+  const field = boxOf(form);
   field.placeholder = words.ask;
   field.ariaLabel = words.question;
 }

@@ -1,17 +1,21 @@
 /** The page that people search on. The form is in the page itself; all that follows it is shown here. */
 
-import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { AccessForm, personOf, useAccess } from "../parts/access";
 import { connect, EngramError, key, type Schemas } from "../service";
 import { allowed, CHOSEN, names } from "../state";
 import { addressOf, type Filter, type Search, searchHere } from "./address";
 import { Facets } from "./facets";
+import { boxOf, fit } from "./question_box";
+import { Missing } from "./rating";
 import { forgetOthers } from "./ratings";
 import { Result } from "./result";
 import { fill, sayFailure, sayLikelihood, words } from "./words";
 
 const TOP_K = 5;
+/** Collections that are offered in the place of one that is not there. */
+const PLACES = 8;
 /** From this time on the page says that an answer takes long. */
 const LONG_MS = 4_000;
 
@@ -35,17 +39,19 @@ export function SearchPage({ form }: { form: HTMLFormElement }) {
   const collection = search.collection ?? chooseCollection(me, collections);
   const engram = useMemo(() => (collection === null ? null : connect(collection)), [collection, key.get()]);
 
+  /** Has the focus when what had it goes. */
+  const status = useRef<HTMLParagraphElement>(null);
   const isWanted = useRef(false);
   useEffect(() => {
-    if (isWanted.current && me !== null) (form.elements.namedItem("q") as HTMLInputElement).focus();
+    if (isWanted.current && me !== null) boxOf(form).focus();
     isWanted.current = access.isWanted;
   }, [access.isWanted, me]);
   const list = useCallback(async () => {
     if (me === null) return;
     forgetOthers(me.name);
-    setFailed(null);
     try {
       setCollections((await names(me)).filter((name) => allowed(me, "query", name)));
+      setFailed((failure) => (failure?.again === list ? null : failure)); // a question's stays
     } catch (error) {
       setFailed({ error, again: list });
     }
@@ -57,10 +63,15 @@ export function SearchPage({ form }: { form: HTMLFormElement }) {
     history.pushState(null, "", addressOf(next));
     setSearch(next);
   };
-  useEffect(() => {
+  const lead = (part: Partial<Search>) => {
+    go(part);
+    status.current?.focus();
+  };
+  // A question may follow at once on the choice of a collection.
+  useLayoutEffect(() => {
     const submit = (event: Event) => {
       event.preventDefault();
-      const question = String(new FormData(form).get("q")).trim();
+      const question = boxOf(form).value.trim().replace(/\s*\n\s*/g, " ");
       setIsEmpty(question === "");
       go({ question, nearest: false });
     };
@@ -99,8 +110,9 @@ export function SearchPage({ form }: { form: HTMLFormElement }) {
     setIsBusy(false);
   }, [engram, search]);
   useEffect(() => {
-    const field = form.elements.namedItem("q") as HTMLInputElement;
-    if (search.question) field.value = search.question;
+    const box = boxOf(form);
+    if (search.question) box.value = search.question;
+    fit(box);
     const title = collection === null ? words.search : `${words.place} ${collection}`;
     const heading = document.querySelector("h1");
     if (heading !== null) heading.textContent = title;
@@ -143,16 +155,17 @@ export function SearchPage({ form }: { form: HTMLFormElement }) {
       {engram !== null && mayCount && search.question && (
         <Facets engram={engram} answer={answer} filter={search.filter} onChoose={(filter: Filter) => go({ filter })} />
       )}
-      <p role="status">{isBusy ? <Waiting key={latest.current} /> : answer ? summary(answer, search.nearest) : isEmpty && words.needed}</p>
-      {failed !== null && <Failure {...failed} />}
-      {answer?.insufficient && !isBusy && (
+      <p role="status" ref={status} tabIndex={-1}>{isBusy ? <Waiting key={latest.current} /> : answer ? summary(answer, search.nearest) : isEmpty && words.needed}</p>
+      {failed !== null && <Failure {...failed} places={collections ?? []} choose={(name) => lead({ collection: name, filter: {} })} />}
+      {answer?.insufficient && engram && !isBusy && (
         <div class="panel stack">
           <p>{collections !== null && collections.length > 1 ? words.elsewhere : words.otherWords}</p>
           <div class="row">
-            <button type="button" onClick={() => go({ nearest: true })}>
+            <button type="button" onClick={() => lead({ nearest: true })}>
               {words.showNearest}
             </button>
           </div>
+          {mayJudge && <Missing engram={engram} answer={answer} onHere={() => lead({ nearest: true })} />}
         </div>
       )}
       {answer && engram && !isBusy && (
@@ -163,6 +176,11 @@ export function SearchPage({ form }: { form: HTMLFormElement }) {
             </li>
           ))}
         </ol>
+      )}
+      {answer && engram && !isBusy && search.nearest && mayJudge && (
+        <div class="panel">
+          <Missing key={answer.query_id} engram={engram} answer={answer} />
+        </div>
       )}
       {me !== null && access.leave && (
         <footer class="row quiet">
@@ -185,7 +203,7 @@ function chooseCollection(me: Schemas["WhoOut"] | null, collections: readonly st
 }
 
 function summary({ insufficient, passages, sufficiency }: Schemas["QueryOut"], nearest: boolean): string {
-  if (insufficient || passages.length === 0) return words.notFound;
+  if (passages.length === 0) return insufficient ? words.notFound : words.none;
   if (nearest) return sayLikelihood(0);
   return typeof sufficiency === "number" ? sayLikelihood(sufficiency) : words.best;
 }
@@ -199,13 +217,24 @@ function Waiting() {
   return <>{isLong ? words.slow : words.searching}</>;
 }
 
-function Failure({ error, again }: Failed) {
+/** What failed, with what can be done about it: another place for one that is not there, else to try again. */
+function Failure({ error, again, places = [], choose }: Failed & { places?: readonly string[]; choose?: (name: string) => void }) {
+  const isElsewhere = choose !== undefined && places.length > 0 && error instanceof EngramError && error.status === 404;
   return (
     <div class="panel row bad" role="alert">
       <span>{sayFailure(error)}</span>
-      <button type="button" onClick={() => void again()}>
-        {words.again}
-      </button>
+      {isElsewhere && <span>{words.place}</span>}
+      {isElsewhere ? (
+        places.slice(0, PLACES).map((name) => (
+          <button key={name} type="button" onClick={() => choose(name)}>
+            {name}
+          </button>
+        ))
+      ) : (
+        <button type="button" onClick={() => void again()}>
+          {words.again}
+        </button>
+      )}
     </div>
   );
 }

@@ -1,18 +1,16 @@
 /** One result: the sentence that answers in its place, where it is from, what stands around it, and thumbs. */
 
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
-import { type Engram, EngramError, type Schemas } from "../service";
-import { Icon } from "../parts/icons";
-import { passageVerdict } from "../parts/passage_verdict";
-import { splitAtSentence } from "./best_sentence";
-import { keepRating, placeOf, type Rating, ratingAt } from "./ratings";
+import type { Engram, Schemas } from "../service";
+import { excerpt, markText } from "./marked_text";
+import { Thumbs } from "./rating";
 import { findRepeated } from "./repeated";
-import { fill, sayEffect, sayFailure, words } from "./words";
+import { ShownText } from "./shown_text";
+import { fill, words } from "./words";
 
-/** Characters that are shown before and after the sentence, until more is wanted. */
-const BEFORE = 220;
-const AFTER = 380;
+/** Characters of a sentence that names its result. */
+const NAMED = 80;
 
 interface Props {
   engram: Engram;
@@ -22,55 +20,69 @@ interface Props {
 }
 
 export function Result({ engram, answer, passage, mayJudge }: Props) {
+  const { source, context, text } = passage;
+  const hasContext = (context?.before.length ?? 0) + (context?.after.length ?? 0) > 0;
   const [isWhole, setIsWhole] = useState(false);
-  const { source, context } = passage;
-  const [before, sentence, after] = splitAtSentence(passage, answer.query);
-  const { earlier, lead, later } = around(passage, before.length);
-  const [head, tail] = isWhole ? [before.slice(lead), after] : [shorten(before, -BEFORE), shorten(after, AFTER)];
+  const marked = useMemo(() => markText(answer, passage), [answer, passage]);
+  const part = excerpt(text, marked);
+  const { earlier, lead, later } = around(passage, marked.marks[0]?.start ?? 0);
   const { at, hold } = useHeldPlace(isWhole);
-  const hasMore = head !== before || tail !== after || (context?.before.length ?? 0) + (context?.after.length ?? 0) > 0;
+  const hasMore = hasContext || part.start > 0 || part.end < text.length;
   const title = passage.title || source.document;
+  const sentence = marked.rows[0] ?? text.slice(marked.marks[0]?.start, marked.marks[0]?.end);
+  const name = `${title}: ${sentence.slice(0, NAMED)}`;
+  const toggle = () => {
+    hold();
+    setIsWhole(!isWhole);
+  };
   return (
-    <article class="result" aria-label={title}>
+    <article class="result" aria-label={name}>
       <header>
         <h2>
-          {source.link === null ? (
-            title
-          ) : (
+          {source.link !== null ? (
             <a href={source.link} target="_blank" rel="noopener noreferrer">
               {title}
             </a>
+          ) : hasMore ? (
+            <button type="button" class="plain" aria-expanded={isWhole} onClick={toggle}>
+              {title}
+            </button>
+          ) : (
+            title
           )}
         </h2>
         <p class="quiet">{[sayOrigin(source, title), sayPeriod(source)].filter(Boolean).join(" · ")}</p>
         {source.replaced_by && <p class="quiet">{fill(words.replaced, source.replaced_by)}</p>}
       </header>
       <div lang={source.language}>
-        {isWhole && earlier.map((text) => <p key={text} class="around">{text}</p>)}
-        <p>
-          {head}
-          <span ref={at}>{sentence && <mark>{sentence}</mark>}</span>
-          {tail}
-        </p>
-        {isWhole && later.map((text) => <p key={text} class="around">{text}</p>)}
+        {isWhole && earlier.map((one) => <Around key={one} text={one} />)}
+        <div ref={at}>
+          {marked.rows.map((row) => (
+            <p key={row}>
+              <mark>{row}</mark>
+            </p>
+          ))}
+          <ShownText text={text} shown={isWhole ? { start: lead, end: text.length } : part} isPart={!isWhole} marks={marked.marks} />
+        </div>
+        {isWhole && later.map((one) => <Around key={one} text={one} />)}
       </div>
-      {(hasMore || isWhole) && (
+      {hasMore && (
         <div>
-          <button
-            type="button"
-            class="plain"
-            aria-expanded={isWhole}
-            onClick={() => {
-              hold();
-              setIsWhole(!isWhole);
-            }}
-          >
+          <button type="button" class="plain" aria-expanded={isWhole} onClick={toggle}>
             {isWhole ? words.less : words.more}
           </button>
         </div>
       )}
-      {mayJudge && <Thumbs engram={engram} answer={answer} passageId={passage.passage_id} title={title} />}
+      {mayJudge && <Thumbs engram={engram} answer={answer} passageId={passage.passage_id} name={name} />}
     </article>
+  );
+}
+
+function Around({ text }: { text: string }) {
+  return (
+    <div class="around">
+      <ShownText text={text} shown={{ start: 0, end: text.length }} />
+    </div>
   );
 }
 
@@ -85,20 +97,27 @@ function around({ text, context }: Schemas["PassageHit"], most: number) {
     lead: lead > most ? 0 : lead,
     later: texts.slice(at + 1).map((one, place) => {
       const start = repeated[at + place];
-      return one.slice(start ? start.lead + start.shared : 0).trimStart();
+      return one.slice(start ? start.lead + start.shared : 0).replace(/^\s*\n/, "");
     }),
   };
 }
 
-/** Keeps an element where it is on the screen when text comes or goes above it, or brings it back into sight. */
+/**
+ * Keeps the first mark of a text where it is on the screen when text comes or goes above it, or brings it back into
+ * sight. It gets the focus, since the button that was pressed moves away.
+ */
 function useHeldPlace(isWhole: boolean) {
-  const at = useRef<HTMLSpanElement>(null);
+  const at = useRef<HTMLDivElement>(null);
   const held = useRef<number | null>(null);
-  const top = () => at.current?.getBoundingClientRect().top ?? 0;
+  const mark = () => at.current?.querySelector("mark") ?? at.current;
+  const top = () => mark()?.getBoundingClientRect().top ?? 0;
   useLayoutEffect(() => {
-    if (held.current === null) return;
+    const place = mark();
+    if (held.current === null || place === null) return;
     scrollBy(0, top() - held.current);
-    if (!isWhole) at.current?.scrollIntoView({ block: "nearest" });
+    if (!isWhole) place.scrollIntoView({ block: "nearest" });
+    place.tabIndex = -1;
+    place.focus({ preventScroll: true });
   }, [isWhole]);
   return { at, hold: () => (held.current = top()) };
 }
@@ -113,60 +132,4 @@ function sayOrigin({ document, heading, page }: Schemas["PassageSourceOut"], tit
 function sayPeriod({ valid_from, valid_until }: Schemas["PassageSourceOut"]): string {
   const days = [valid_from, valid_until].map((day) => day && new Date(day).toLocaleDateString(undefined, { dateStyle: "medium", timeZone: "UTC" }));
   return valid_until === null ? (days[0] ?? "") : `${days[0] ?? ""} – ${days[1]}`.trim();
-}
-
-/** The first characters of the text, or the last ones if `most` is negative, with whole words. */
-function shorten(text: string, most: number): string {
-  if (text.length <= Math.abs(most)) return text;
-  return most < 0 ? `… ${text.slice(most).replace(/^\S*\s/, "")}` : `${text.slice(0, most).replace(/\s\S*$/, "")} …`;
-}
-
-function Thumbs({ engram, answer, passageId, title }: Pick<Props, "engram" | "answer"> & { passageId: string; title: string }) {
-  const place = placeOf(engram.collection, answer.query, passageId);
-  const [stored, setStored] = useState<Rating | null>(() => ratingAt(place));
-  const [said, setSaid] = useState("");
-  const [isBusy, setIsBusy] = useState(false);
-  const store = (rating: Rating | null) => {
-    keepRating(place, rating);
-    setStored(rating);
-  };
-  const press = async (up: boolean) => {
-    if (isBusy) return;
-    setIsBusy(true);
-    setSaid(words.storing);
-    let isRevoking = stored !== null;
-    try {
-      if (stored !== null) {
-        await engram.revoke(stored.id);
-        isRevoking = false;
-        store(null);
-        setSaid(words.takenBack);
-      }
-      if (stored?.up !== up) {
-        const verdict = await engram.feedback(answer.query_id, { ...passageVerdict(answer, passageId, up), wait: true });
-        store({ id: verdict.feedback_id, up });
-        setSaid(`${sayEffect(up, verdict.effect)} ${words.takeBack}`);
-      }
-    } catch (error) {
-      const isGone = isRevoking && error instanceof EngramError && [404, 409].includes(error.status);
-      if (isGone) store(null);
-      setSaid(isGone ? words.notTakenBack : `${words.notStored} ${sayFailure(error)}`);
-    }
-    setIsBusy(false);
-  };
-  return (
-    <div class="row" role="group" aria-label={fill(words.rate, title)}>
-      <span class="thumbs">
-        {([true, false] as const).map((up) => (
-          <button key={String(up)} type="button" aria-pressed={stored?.up === up} aria-disabled={isBusy} onClick={() => void press(up)}>
-            <Icon name={up ? "up" : "down"} />
-            {up ? words.helped : words.notHelped}
-          </button>
-        ))}
-      </span>
-      <span class="quiet" role="status">
-        {said}
-      </span>
-    </div>
-  );
 }

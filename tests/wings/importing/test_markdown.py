@@ -31,6 +31,24 @@ def test_marks_are_read_and_nothing_is_lost(text: str, expected: list[str]) -> N
     assert sentences(text) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1. Open it.\n   Wait.\n1. Close it.\n", "1. Open it. Wait.\n2. Close it."),
+        ("7. Open it.\n   - Wait.\n\n8. Close it.\n", "7. Open it.\nWait.\n8. Close it."),
+        ("<ol><li value=3>c<li>d</ol><ol type=a><li>e</ol><ol reversed><li>f</ol>", "3. c\n4. d\ne\nf"),
+        ("Run:\n\n```\nmake run\n  make test\n```\nEnd.", "Run:\n    make run\n      make test\nEnd."),
+    ],
+)
+def test_a_passage_shows_the_numbers_of_lists_and_code_and_its_sentences_have_neither(
+    text: str, expected: str
+) -> None:
+    (passage,) = convert("a.md", text.encode()).passages
+    assert passage.text == expected
+    plain = [line.strip().lstrip("0123456789. ") for line in expected.split("\n")]
+    assert " ".join(one.strip() for one in passage.sentences) == " ".join(plain)
+
+
 ENCLOSING = """aside button datalist footer iframe main nav noembed noframes noscript plaintext script select style
     svg template textarea title xmp""".split()
 

@@ -165,7 +165,7 @@ def open_document(kind: str, body: str) -> bytes:
             b"Use :ref:`keys <k>` and |x|.\n\n.. |x| replace:: locks\n\n.. versionadded:: 2.1\n   With :opt:`--all`.\n\n"
             b".. code-block:: sh\n   :caption: No\n\n   make run\n\n.. figure:: a.png\n   :odd: 1\n\n   Shown.\n",
             [
-                "Use keys and locks.\nversionadded 2.1 With --all.\nmake run\n.. figure:: a.png\n   :odd: 1\n   Shown."
+                "Use keys and locks.\nversionadded 2.1 With --all.\n    make run\n    .. figure:: a.png\n       :odd: 1\n       Shown."
             ],
         ),
         (

@@ -26,7 +26,12 @@ class _Unit:
     text: str
     opens: bool  # a block begins with it
     header: str = ""  # of a row the names of its table's columns
+    lead: str = ""  # of a block's first unit
     is_sentence: bool = True
+
+    @property
+    def shown(self) -> str:
+        return self.lead + self.text
 
 
 def passages(
@@ -81,9 +86,11 @@ def _place(block: Block) -> tuple[tuple[str, ...], int | None, bool, Mapping[str
 def _units(block: Block, size: int, language: str | None) -> Iterator[_Unit]:
     opens = True
     header = block.header if len(block.header) < size // 2 else ""
+    lead = block.lead if len(block.lead) < size // 2 else ""
     for sentence in [block.text] if block.whole else split_sentences(block.text, language):
-        for piece in pieces(sentence, size - len(header) - 1 if header else size):
-            yield _Unit(piece, opens, header, is_sentence=not block.is_header)
+        room = size - len(lead) - (len(header) + 1 if header else 0)
+        for piece in pieces(sentence, room):
+            yield _Unit(piece, opens, header, lead if opens else "", not block.is_header)
             opens = False
 
 
@@ -91,12 +98,12 @@ def _pack_units(units: list[_Unit], size: int, overlap: int) -> Iterator[list[_U
     packed: list[_Unit] = []
     length = -1
     for unit in units:
-        if packed and length + 1 + _width(unit.text) > size:
+        if packed and length + 1 + _width(unit.shown) > size:
             yield packed
             packed = _begin(packed, unit, size, overlap)
             length = _length(packed)
         packed.append(unit)
-        length += 1 + _width(unit.text)
+        length += 1 + _width(unit.shown)
     if packed:
         yield packed
 
@@ -104,9 +111,9 @@ def _pack_units(units: list[_Unit], size: int, overlap: int) -> Iterator[list[_U
 def _begin(before: list[_Unit], unit: _Unit, size: int, overlap: int) -> list[_Unit]:
     """The units before ``unit`` in a new passage: the end of the last one; in a table its header too."""
     if not unit.header:
-        return _tail(before, min(overlap, size - _width(unit.text) - 1))
+        return _tail(before, min(overlap, size - _width(unit.shown) - 1))
     rows = [earlier for earlier in before if earlier.header == unit.header]
-    most = min(overlap, size - _width(unit.text) - _width(unit.header) - 2)
+    most = min(overlap, size - _width(unit.shown) - _width(unit.header) - 2)
     return [_Unit(unit.header, opens=True), *_tail(rows, most)]
 
 
@@ -121,7 +128,7 @@ def _tail(packed: list[_Unit], most: int) -> list[_Unit]:
 
 
 def _length(units: list[_Unit]) -> int:
-    return sum(_width(unit.text) for unit in units) + len(units) - 1
+    return sum(_width(unit.shown) for unit in units) + len(units) - 1
 
 
 def _width(text: str) -> int:
@@ -132,8 +139,8 @@ def _width(text: str) -> int:
 def _passage(
     document: Document, number: int, first: str, packed: list[_Unit], metadata: dict[str, object]
 ) -> ImportedPassage:
-    text = packed[0].text + "".join(
-        ("\n" if unit.opens else gap(before.text, unit.text)) + unit.text for before, unit in pairwise(packed)
+    text = packed[0].shown + "".join(
+        ("\n" if unit.opens else gap(before.text, unit.text)) + unit.shown for before, unit in pairwise(packed)
     )
     sentences = (*((first,) if first else ()), *(unit.text for unit in packed if unit.is_sentence))
     return ImportedPassage(

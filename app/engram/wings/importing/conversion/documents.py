@@ -33,6 +33,7 @@ class Block:
         quoted: whether a message quotes it from an earlier one.
         is_header: whether it is the header of a message: searched with the text below it, and no sentence of it.
         metadata: what holds for it in place of the document's metadata; None: those hold.
+        lead: what a passage shows before it and no sentence has: the number of an item, the indentation of code.
     """
 
     text: str
@@ -43,6 +44,7 @@ class Block:
     quoted: bool = False
     is_header: bool = False
     metadata: Mapping[str, object] | None = None
+    lead: str = ""
 
 
 @dataclass(frozen=True)

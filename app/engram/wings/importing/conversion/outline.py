@@ -15,6 +15,8 @@ from engram.wings.importing.conversion.table_model import TableLine
 HEADING_CHARACTERS = 200
 """A longer heading is a paragraph in a heading's style."""
 QUOTATION = "Quoted message"
+CODE_INDENTATION = "    "
+"""What a passage shows before a line of code, as Markdown does."""
 _ENCODED_CHARACTERS = 1_000
 """Shorter runs of letters and figures may be a word, a key or an address."""
 _ENCODED = re.compile(
@@ -36,6 +38,7 @@ class Outline:
         self._empty: Block | None = None  # a heading that nothing stands below yet
         self._tops: list[tuple[str, int]] = []  # headings of level 1, with the number of blocks above each
         self._quotations: list[str] = []  # what the message quotes here, outermost first
+        self.number = ""  # of the list item whose text comes next
         self.encoded = 0  # characters of encoded files in the text, which are left out
 
     def open_heading(self, level: int, text: str) -> None:
@@ -62,18 +65,19 @@ class Outline:
             self._empty = None
         self._open = [(above, name) for above, name in self._open if above < level]
 
-    def add(self, text: str, *, whole: bool = False, is_header: bool = False) -> None:
+    def add(self, text: str, *, whole: bool = False, is_header: bool = False, lead: str = "") -> None:
         """Add a block, unless it is blank."""
         text, encoded = drop_encoded(text)
         self.encoded += encoded
         if not is_blank(text):
-            self._blocks.append(replace(self._block(text, whole=whole), is_header=is_header))
-            self._empty = None
+            block = self._block(text, whole=whole)
+            self._blocks.append(replace(block, is_header=is_header, lead=lead or self.number))
+            self._empty, self.number = None, ""
 
     def lines(self, code: str) -> None:
         """Add code: each line is a unit."""
         for line in code.split("\n"):
-            self.add(line.rstrip(), whole=True)
+            self.add(line.rstrip(), whole=True, lead=CODE_INDENTATION)
 
     def table(self, lines: Iterable[TableLine]) -> None:
         """Add a table: each line is a unit."""

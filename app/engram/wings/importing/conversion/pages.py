@@ -1,5 +1,6 @@
 """Reader of HTML."""
 
+import re
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -62,11 +63,13 @@ def markup(
     *,
     title: str | None = None,
     lines: bool = False,
+    numbered: bool = True,
 ) -> Document:
     """Read HTML that a file or a converter holds.
 
     Args:
         lines: whether line ends inside paragraphs may part headings from sentences.
+        numbered: whether its lists are numbered as the file shows them.
 
     Raises:
         UnreadableError: it is nested too deeply, or has no text.
@@ -74,7 +77,7 @@ def markup(
     soup = _parse(source, content)
     named = next((tag.get_text() for tag in find_tags(soup, ("title",)) if tag.find_parent("svg") is None), None)
     outline = Outline(title or named)
-    left_out = _PageConverter(source, outline, lines=lines).read(soup)
+    left_out = _PageConverter(source, outline, lines=lines, numbered=numbered).read(soup)
     return outline.document(source, kind, (*notes, *_note_left_out(source, left_out)))
 
 
@@ -103,13 +106,17 @@ def _note_left_out(source: str, left_out: list[str]) -> tuple[str, ...]:
 class _PageConverter:
     """Reads one page into an outline."""
 
-    def __init__(self, source: str, outline: Outline, *, lines: bool = False, message: bool = False) -> None:
+    def __init__(
+        self, source: str, outline: Outline, *, lines: bool = False, message: bool = False, numbered: bool = True
+    ) -> None:
         self._source = source
         self._outline = outline
         self._lines = lines
         self._message = message
+        self._numbered = numbered
         self._around: set[int] = set()
         self._cells: set[int] = set()  # ids of the cells of tables that are read
+        self._numbers: dict[int, int] = {}  # id of a numbered list -> the number of its next item
         self._originals = 0  # earlier messages that have begun and go on to the end
         self._awaits_header = False  # an earlier message has begun whose header comes next
 
@@ -195,6 +202,10 @@ class _PageConverter:
         if name in HEADINGS:
             if text := cell_text(node):
                 self._outline.open_heading(HEADINGS[name], text)
+        elif name == "li" and node.parent.name == "ol":
+            self._outline.number = self._number(node)
+            self._walk(node)
+            self._outline.number = ""
         elif name == "pre":
             self._outline.lines("".join(map(inline_text, node.children)))
         elif name == "table" and not _is_layout(node):
@@ -209,6 +220,17 @@ class _PageConverter:
             self._outline.close_quotation()
         else:
             self._walk(node)
+
+    def _number(self, item: Any) -> str:
+        """What a browser shows before an item of a list that counts upwards in figures; otherwise nothing."""
+        above = item.parent
+        is_lettered = any("alpha" in one or "roman" in one for one in above.get("class", ()))  # by docutils
+        if not self._numbered or is_lettered or above.get("type", "1") != "1" or above.has_attr("reversed"):
+            return ""
+        given = str(item.get("value") or self._numbers.get(id(above)) or above.get("start") or 1)
+        number = int(given) if re.fullmatch("-?[0-9]{1,6}", given) else 1
+        self._numbers[id(above)] = number + 1
+        return f"{number}. "
 
     def _add_table(self, table: Any, rows: list[Any], header_rows: int | None = None) -> None:
         """Add a table below its caption and below its text outside of cells, which browsers show above it."""

@@ -45,7 +45,9 @@ def docx(source: str, data: bytes, limits: ConversionLimits) -> Document:
     notes = [f"{source}: {message}" for message in dict.fromkeys(ignored)]
     notes += [f"{source}: left out hidden text"] if hidden else []
     html = _WAY_BACK.sub("", result.value)
-    return markup(source, html, "docx", (*notes, *note_unread_parts(source, data)), title=_title(data))
+    return markup(
+        source, html, "docx", (*notes, *note_unread_parts(source, data)), title=_title(data), numbered=False
+    )
 
 
 def _make_readable(data: bytes) -> tuple[bytes, bool]:
