@@ -121,19 +121,22 @@ function Indexes() {
     <Panel title="Vector indexes" note="A small collection is searched exactly and needs none">
       <Await of={collections}>
         {(data) => (
-          <Table
-            rows={data.collections}
-            by={(one) => one.name}
-            columns={[
-              { title: "Collection", heads: true, cell: (one) => one.name },
-              { title: "Passages", class: "number", cell: (one) => one.passage_count.toLocaleString("en") },
-              {
-                title: "Indexed",
-                cell: (one) =>
-                  one.indexed.length ? one.indexed.map((table) => <span key={table} class="badge accent">{table}</span>) : <span class="quiet">exact search</span>,
-              },
-            ]}
-          />
+          <>
+            {data.out_of_reach.length > 0 && <p role="status">In other databases, out of reach: {data.out_of_reach.join(", ")}</p>}
+            <Table
+              rows={data.collections}
+              by={(one) => one.name}
+              columns={[
+                { title: "Collection", heads: true, cell: (one) => one.name },
+                { title: "Passages", class: "number", cell: (one) => one.passage_count.toLocaleString("en") },
+                {
+                  title: "Indexed",
+                  cell: (one) =>
+                    one.indexed.length ? one.indexed.map((table) => <span key={table} class="badge accent">{table}</span>) : <span class="quiet">exact search</span>,
+                },
+              ]}
+            />
+          </>
         )}
       </Await>
     </Panel>
