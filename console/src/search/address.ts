@@ -7,8 +7,6 @@ export interface Search {
   /** Null: the one that was searched last, or the first. */
   collection: string | null;
   filter: Filter;
-  /** Whether passages are shown though they probably hold no answer. */
-  nearest: boolean;
 }
 
 export function searchHere(): Search {
@@ -17,15 +15,13 @@ export function searchHere(): Search {
     question: settings.get("q") ?? "",
     collection: settings.get("c"),
     filter: parseFilter(settings.get("filter")),
-    nearest: settings.has("nearest"),
   };
 }
 
-export function addressOf({ question, collection, filter, nearest }: Search): string {
+export function addressOf({ question, collection, filter }: Search): string {
   const settings = new URLSearchParams({ q: question });
   if (collection !== null) settings.set("c", collection);
   if (Object.keys(filter).length > 0) settings.set("filter", JSON.stringify(filter));
-  if (nearest) settings.set("nearest", "1");
   return `${location.pathname}?${settings}`;
 }
 

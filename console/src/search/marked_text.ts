@@ -81,13 +81,15 @@ function wordShare(question: string, sentences: readonly string[]): (sentence: s
 const stems = (text: string): Set<string> =>
   new Set((text.toLowerCase().match(/\p{L}+/gu) ?? []).filter((word) => word.length >= SHORTEST).map((word) => word.slice(0, STEM)));
 
-/** Characters that are shown before the first mark and after the last, until more is wanted. */
+/** Characters of a text that is shown whole: an imported passage is no longer. */
+const WHOLE = 1_300;
+/** Characters of a longer one that are shown before the first mark and after the last, until more is wanted. */
 const BEFORE = 220;
-const AFTER = 380;
+const AFTER = 600;
 
-/** The part of a text that is shown at first: whole sentences around its marks, or all of a short text. */
+/** The part of a text that is shown at first: whole sentences around its marks, or all of a text of usual length. */
 export function excerpt(text: string, { places, marks }: MarkedText): Range {
-  if (text.length <= BEFORE + AFTER) return { start: 0, end: text.length };
+  if (text.length <= WHOLE) return { start: 0, end: text.length };
   const first = marks[0]?.start ?? 0;
   const last = marks.at(-1)?.end ?? 0;
   const start = lineStart(text, places.find((one) => one.start >= first - BEFORE)?.start ?? 0);

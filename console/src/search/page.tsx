@@ -7,11 +7,12 @@ import { connect, EngramError, key, type Schemas } from "../service";
 import { allowed, CHOSEN, names } from "../state";
 import { addressOf, type Filter, type Search, searchHere } from "./address";
 import { Facets } from "./facets";
+import { isInsufficient, isLikely, sayLikelihood } from "./likelihood";
 import { boxOf, fit } from "./question_box";
 import { Missing } from "./rating";
 import { forgetOthers } from "./ratings";
 import { Result } from "./result";
-import { fill, sayFailure, sayLikelihood, words } from "./words";
+import { fill, sayFailure, words } from "./words";
 
 const TOP_K = 5;
 /** Collections that are offered in the place of one that is not there. */
@@ -67,13 +68,22 @@ export function SearchPage({ form }: { form: HTMLFormElement }) {
     go(part);
     status.current?.focus();
   };
+  useEffect(() => {
+    const lookForKey = (event: KeyboardEvent) => {
+      if (event.key !== "/" || (event.target as Element).matches("input, textarea, select")) return;
+      event.preventDefault();
+      boxOf(form).select();
+    };
+    addEventListener("keydown", lookForKey);
+    return () => removeEventListener("keydown", lookForKey);
+  }, []);
   // A question may follow at once on the choice of a collection.
   useLayoutEffect(() => {
     const submit = (event: Event) => {
       event.preventDefault();
       const question = boxOf(form).value.trim().replace(/\s*\n\s*/g, " ");
       setIsEmpty(question === "");
-      go({ question, nearest: false });
+      go({ question });
     };
     form.noValidate = true; // the page says it itself
     form.addEventListener("submit", submit);
@@ -97,8 +107,7 @@ export function SearchPage({ form }: { form: HTMLFormElement }) {
     try {
       const found = await engram.query(search.question, {
         top_k: TOP_K,
-        include: ["sentences", "context"],
-        min_sufficiency: search.nearest ? null : "auto",
+        include: ["sentences", "context", "sufficiency_level"],
         ...(Object.keys(search.filter).length > 0 ? { filter: search.filter } : {}),
       });
       if (turn === latest.current) setAnswer(found);
@@ -138,7 +147,7 @@ export function SearchPage({ form }: { form: HTMLFormElement }) {
       {collections !== null && collections.length > 1 && (
         <label>
           {words.place}
-          <select value={collection ?? ""} onChange={(event) => go({ collection: event.currentTarget.value, filter: {}, nearest: false })}>
+          <select value={collection ?? ""} onChange={(event) => go({ collection: event.currentTarget.value, filter: {} })}>
             {collections.map((name) => (
               <option key={name}>{name}</option>
             ))}
@@ -148,39 +157,26 @@ export function SearchPage({ form }: { form: HTMLFormElement }) {
       {collections?.length === 0 && collection !== null && (
         <label>
           {words.place}
-          <input value={collection} onChange={(event) => go({ collection: event.currentTarget.value.trim() || null, filter: {}, nearest: false })} />
+          <input value={collection} onChange={(event) => go({ collection: event.currentTarget.value.trim() || null, filter: {} })} />
         </label>
       )}
       {collections !== null && collection === null && <p class="panel">{words.nothing}</p>}
       {engram !== null && mayCount && search.question && (
         <Facets engram={engram} answer={answer} filter={search.filter} onChoose={(filter: Filter) => go({ filter })} />
       )}
-      <p role="status" ref={status} tabIndex={-1}>{isBusy ? <Waiting key={latest.current} /> : answer ? summary(answer, search.nearest) : isEmpty && words.needed}</p>
+      <p role="status" ref={status} tabIndex={-1}>{isBusy ? <Waiting key={latest.current} /> : answer ? sayLikelihood(answer) : isEmpty && words.needed}</p>
       {failed !== null && <Failure {...failed} places={collections ?? []} choose={(name) => lead({ collection: name, filter: {} })} />}
-      {answer?.insufficient && engram && !isBusy && (
-        <div class="panel stack">
-          <p>{collections !== null && collections.length > 1 ? words.elsewhere : words.otherWords}</p>
-          <div class="row">
-            <button type="button" onClick={() => lead({ nearest: true })}>
-              {words.showNearest}
-            </button>
-          </div>
-          {mayJudge && <Missing engram={engram} answer={answer} onHere={() => lead({ nearest: true })} />}
-        </div>
-      )}
       {answer && engram && !isBusy && (
         <ol class="stack" aria-label={words.results}>
           {answer.passages.map((passage) => (
             <li key={`${answer.query_id} ${passage.passage_id}`}>
-              <Result engram={engram} answer={answer} passage={passage} mayJudge={mayJudge} />
+              <Result engram={engram} answer={answer} passage={passage} mayJudge={mayJudge} isMarked={!isInsufficient(answer)} />
             </li>
           ))}
         </ol>
       )}
-      {answer && engram && !isBusy && search.nearest && mayJudge && (
-        <div class="panel">
-          <Missing key={answer.query_id} engram={engram} answer={answer} />
-        </div>
+      {answer && engram && !isBusy && mayJudge && !isLikely(answer) && (
+        <Missing key={answer.query_id} engram={engram} answer={answer} />
       )}
       {me !== null && access.leave && (
         <footer class="row quiet">
@@ -200,12 +196,6 @@ function chooseCollection(me: Schemas["WhoOut"] | null, collections: readonly st
   const last = localStorage.getItem(CHOSEN);
   if (last !== null && collections.includes(last)) return last;
   return collections[0] ?? (allowed(me, "query", null) ? "default" : null);
-}
-
-function summary({ insufficient, passages, sufficiency }: Schemas["QueryOut"], nearest: boolean): string {
-  if (passages.length === 0) return insufficient ? words.notFound : words.none;
-  if (nearest) return sayLikelihood(0);
-  return typeof sufficiency === "number" ? sayLikelihood(sufficiency) : words.best;
 }
 
 function Waiting() {

@@ -1,7 +1,7 @@
 /** Thumbs of the page: on a passage, and on "not found". */
 
 import type { ComponentChildren } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 
 import { type Engram, EngramError, type Schemas } from "../service";
 import { DOWN, Picture, UP } from "../parts/icons";
@@ -51,10 +51,14 @@ function useRating(engram: Engram, place: string, judge: (up: boolean) => Promis
 }
 
 function Group({ label, said, children }: { label: string; said: string; children: ComponentChildren }) {
+  const status = useRef<HTMLSpanElement>(null);
+  useEffect(() => {
+    if (said) status.current?.scrollIntoView({ block: "nearest" });
+  }, [said]);
   return (
     <div class="row" role="group" aria-label={label}>
       <span class="thumbs">{children}</span>
-      <span class="quiet" role="status">
+      <span class="quiet" role="status" ref={status}>
         {said}
       </span>
     </div>
@@ -76,27 +80,19 @@ export function Thumbs({ engram, answer, passageId, name }: Props & { passageId:
   );
 }
 
-/** Asks whether the answer is really missing. `onHere`: somebody says that it is not; absent where passages are shown already. */
-export function Missing({ engram, answer, onHere }: Props & { onHere?: () => void }) {
+/** Asks whether the answer is missing, once passages are shown that may not hold it. */
+export function Missing({ engram, answer }: Props) {
   const judge = () => engram.thumb(answer, { up: false, reason: "missing", wait: true });
   const say = (_: boolean, effect: string | null | undefined) => (effect === null || effect === undefined ? words.soon : words.noted);
   const { stored, said, isBusy, press } = useRating(engram, placeOf(engram.collection, answer.query, ""), judge, say);
-  const here = async () => {
-    if (stored !== null) await press(stored.up);
-    onHere?.();
-  };
+  const question = fill(words.isMissing, engram.collection);
   return (
-    <div class="stack">
-      <p>{words.isMissing}</p>
-      <Group label={words.isMissing} said={said}>
+    <div class="panel stack">
+      <p>{question}</p>
+      <Group label={question} said={said}>
         <button type="button" aria-pressed={stored !== null} aria-disabled={isBusy} onClick={() => void press(false)}>
           {words.missing}
         </button>
-        {onHere && (
-          <button type="button" aria-disabled={isBusy} onClick={() => void here()}>
-            {words.here}
-          </button>
-        )}
       </Group>
     </div>
   );

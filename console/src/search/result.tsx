@@ -17,9 +17,11 @@ interface Props {
   answer: Schemas["QueryOut"];
   passage: Schemas["PassageHit"];
   mayJudge: boolean;
+  /** Whether sentences are marked, as they probably answer. */
+  isMarked: boolean;
 }
 
-export function Result({ engram, answer, passage, mayJudge }: Props) {
+export function Result({ engram, answer, passage, mayJudge, isMarked }: Props) {
   const { source, context, text } = passage;
   const hasContext = (context?.before.length ?? 0) + (context?.after.length ?? 0) > 0;
   const [isWhole, setIsWhole] = useState(false);
@@ -30,7 +32,7 @@ export function Result({ engram, answer, passage, mayJudge }: Props) {
   const hasMore = hasContext || part.start > 0 || part.end < text.length;
   const title = passage.title || source.document;
   const sentence = marked.rows[0] ?? text.slice(marked.marks[0]?.start, marked.marks[0]?.end);
-  const name = `${title}: ${sentence.slice(0, NAMED)}`;
+  const name = `${title}: ${shorten(sentence)}`;
   const toggle = () => {
     hold();
     setIsWhole(!isWhole);
@@ -43,10 +45,6 @@ export function Result({ engram, answer, passage, mayJudge }: Props) {
             <a href={source.link} target="_blank" rel="noopener noreferrer">
               {title}
             </a>
-          ) : hasMore ? (
-            <button type="button" class="plain" aria-expanded={isWhole} onClick={toggle}>
-              {title}
-            </button>
           ) : (
             title
           )}
@@ -59,10 +57,10 @@ export function Result({ engram, answer, passage, mayJudge }: Props) {
         <div ref={at}>
           {marked.rows.map((row) => (
             <p key={row}>
-              <mark>{row}</mark>
+              {isMarked ? <mark>{row}</mark> : row}
             </p>
           ))}
-          <ShownText text={text} shown={isWhole ? { start: lead, end: text.length } : part} isPart={!isWhole} marks={marked.marks} />
+          <ShownText text={text} shown={isWhole ? { start: lead, end: text.length } : part} isPart={!isWhole} marks={isMarked ? marked.marks : []} />
         </div>
         {isWhole && later.map((one) => <Around key={one} text={one} />)}
       </div>
@@ -76,6 +74,10 @@ export function Result({ engram, answer, passage, mayJudge }: Props) {
       {mayJudge && <Thumbs engram={engram} answer={answer} passageId={passage.passage_id} name={name} />}
     </article>
   );
+}
+
+function shorten(sentence: string): string {
+  return sentence.length <= NAMED ? sentence : `${sentence.slice(0, sentence.lastIndexOf(" ", NAMED) + 1 || NAMED)}…`;
 }
 
 function Around({ text }: { text: string }) {

@@ -151,7 +151,7 @@ class QueryIn(Model):
         max_length=10,
         description=(
             "'sentences': all sentences of each passage; 'entities'; 'trace'; 'context': what stands around each "
-            "passage in its document."
+            "passage in its document; 'sufficiency_level'; nothing is withheld for it."
         ),
     )
     context: ContextIn | None = Field(

@@ -15,7 +15,7 @@ from engram.services.auth.scope import Scope
 Memory = Literal["off", "read"]
 Strategy = Literal["graph", "dense", "lexical", "hybrid"]
 HopStopRule = Literal["none", "coverage", "learned", "llm"]
-Include = Literal["sentences", "entities", "trace", "context"]
+Include = Literal["sentences", "entities", "trace", "context", "sufficiency_level"]
 FallbackType = Literal[
     "sufficiency-not-judged",
     "not-reranked",

@@ -64,7 +64,7 @@ class PassageRanking:
         stand_in_by_passage: left-out passage -> the shown passage with nearly its text that stands for it.
         reranked: scores of a reranker for the candidates; None where none was asked, or it failed.
         age_terms: passage -> what its age adds to its score; empty where age does not count.
-        level: sufficiency below which the answer is withheld; None unless ``min_sufficiency`` is "auto".
+        level: sufficiency below which "auto" withholds the answer; None unless the query asks for it.
     """
 
     ordered: list[tuple[int, float]]
@@ -199,7 +199,7 @@ def _rank_by_features(search: Search, walk: Walk) -> PassageRanking:
         stand_in_by_passage=stand_in_by_passage,
         reranked=None if reranked is None else reranked.reorder(order),
         level=choose_level(search.reader, plan, prior, estimate.weights)
-        if plan.query.min_sufficiency == "auto"
+        if plan.query.min_sufficiency == "auto" or "sufficiency_level" in plan.query.include
         else None,
     )
 
