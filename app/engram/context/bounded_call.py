@@ -16,6 +16,11 @@ def call_within(seconds: float, call: Callable[[], _ResultT]) -> _ResultT:
     Raises:
         TimeoutError: it has not ended; its thread goes on and ends with the process.
     """
+    return begin_call(call).result(timeout=seconds)
+
+
+def begin_call(call: Callable[[], _ResultT]) -> "Future[_ResultT]":
+    """Call in a thread of its own, and return what it will give."""
     outcome: Future[_ResultT] = Future()
 
     def run() -> None:
@@ -25,4 +30,4 @@ def call_within(seconds: float, call: Callable[[], _ResultT]) -> _ResultT:
             outcome.set_exception(error)
 
     threading.Thread(target=run, name="bounded-call", daemon=True).start()
-    return outcome.result(timeout=seconds)
+    return outcome

@@ -1,11 +1,14 @@
 """Whether the process can serve, and whether anybody works on what waits."""
 
 import shutil
+import threading
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from engram.context import tenancy
+from engram.context.bounded_call import begin_call
 from engram.context.errors import UnavailableError
 from engram.providers.language import Language
 from engram.services.encoders.encoder import Encoder
@@ -19,6 +22,8 @@ from engram.storage.wake_stream import WakeStream
 LATE_SECONDS = 300.0
 """What has waited for longer tells of workers that do not keep up."""
 LEAST_DISK_BYTES = 512 * 2**20
+ANSWER_SECONDS = 3.0
+"""A check that takes longer says that the process cannot serve: a server that is stopped never answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +76,26 @@ class HealthService:
         self._language = language
         self._llm_url = llm_url
         self._embedded = embedded
+        self._lock = threading.Lock()
+        self._check: Future[Readiness] | None = None
 
     def readiness(self) -> Readiness:
-        """The state of the dependencies.
+        """The state of the dependencies, checked once for all who ask meanwhile.
 
         Raises:
-            UnavailableError: Postgres is out of reach, or not migrated to what this version needs.
+            UnavailableError: Postgres is out of reach, or not migrated to what this version needs, or it or Redis
+                does not answer within ``ANSWER_SECONDS``.
         """
+        with self._lock:
+            if self._check is None or self._check.done():
+                self._check = begin_call(self._look)
+            check = self._check
+        try:
+            return check.result(timeout=ANSWER_SECONDS)
+        except TimeoutError as error:
+            raise UnavailableError(f"Postgres or Redis did not answer within {ANSWER_SECONDS:g} s.") from error
+
+    def _look(self) -> Readiness:
         with tenancy.allow_all_tenants(), self._database.read() as reader:
             migrations = load_standing(reader)
             if migrations not in {"current", "newer"}:
