@@ -15,8 +15,8 @@ class TooLongError(Exception):
 class BoundedClient:
     """Posts to servers; safe to share between threads.
 
-    An event loop cancels a request that takes too long and closes its connection. Blocking clients bound the wait for
-    each piece alone: headers that come a byte at a time keep their thread for hours.
+    An event loop cancels a request that takes too long and closes its connection. Blocking clients bound the wait
+    for each piece alone: headers that come a byte at a time keep their thread for hours.
     """
 
     def __init__(self, api_key: str | None, connections: int | None = None) -> None:
