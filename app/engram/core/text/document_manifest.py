@@ -32,6 +32,7 @@ class HeldDocument:
         digest: None: it came without one, or not all of its passages are written.
         readers: the different lists of readers of its passages; None among them: everyone.
         imported_at: when it last came; None: a comparison does without it.
+        titled_by_name: whether the titles of all its passages are its file's name, or of none; None: not known.
     """
 
     source: str
@@ -39,6 +40,7 @@ class HeldDocument:
     digest: str | None
     readers: frozenset[Readers | None] = frozenset()
     imported_at: datetime | None = None
+    titled_by_name: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
