@@ -1823,7 +1823,7 @@ export interface paths {
         };
         /**
          * Can it serve?
-         * @description Answer 503 while Postgres is out of reach or not migrated, and once the process is told to stop.
+         * @description Answer 503 while Postgres is out of reach, silent or not migrated, and once the process is told to stop.
          *
          *     Where queries go on and learning is delayed, it is degraded, with 200.
          */
@@ -3842,6 +3842,12 @@ export interface components {
              * @description Its name, which its passages give as `document`.
              */
             source: string;
+            /**
+             * Titled By Name
+             * @description Whether the titles of all its passages are its file's name, or of none.
+             * @default null
+             */
+            titled_by_name?: boolean | null;
         };
         /**
          * DocumentMoveOut
