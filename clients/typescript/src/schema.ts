@@ -3858,6 +3858,11 @@ export interface components {
             before: string;
             /** Source */
             source: string;
+            /**
+             * Titled By Name
+             * @description As it was ingested with: false if the title of no passage is its file's name, which another reading would change.
+             */
+            titled_by_name: boolean | null;
         };
         /**
          * DocumentOut

@@ -45,10 +45,15 @@ class HeldDocument:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A document whose file is the same under another source."""
+    """A document whose file is the same under another source.
+
+    Attributes:
+        titled_by_name: see ``HeldDocument``.
+    """
 
     before: str
     source: str
+    titled_by_name: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +112,9 @@ def compare_documents(
     elsewhere = {name for name, size in sizes.items() if name not in folders and 2 * shared[name] >= size > 0}
     return Steps(
         upload=tuple(sorted(upload)),
-        moved=tuple(Move(renames[source], source) for source in sorted(renames)),
+        moved=tuple(
+            Move(before, source, by_source[before].titled_by_name) for source, before in sorted(renames.items())
+        ),
         changed=tuple(sorted(changed)),
         delete=tuple(sorted(missing.keys() - renames.values())),
         folders=tuple(sorted(elsewhere)),
