@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -69,6 +70,14 @@ def test_a_stopped_postgres_is_told_though_requests_wait_for_it(
         assert (ready.status_code, ready.json()["detail"][-24:]) == (503, "not answer within 0.5 s.")
         waiting.result().raise_for_status()
         client.get("/readyz").raise_for_status()
+
+
+def test_a_redis_that_says_nothing_is_out_of_reach(variant: Variant, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health_checks, "ANSWER_SECONDS", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        without = variant(redis_url=f"redis://127.0.0.1:{silent.getsockname()[1]}")
+        ready = TestClient(create_app(without)).get("/readyz")
+    assert (ready.status_code, ready.json()["status"], ready.json()["redis"]) == (200, "degraded", "unreachable")
 
 
 def test_error_hides_the_database_password(variant: Variant) -> None:

@@ -1,19 +1,17 @@
 """Whether the process can serve, and whether anybody works on what waits."""
 
 import shutil
-import threading
-from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from engram.context import tenancy
-from engram.context.bounded_call import begin_call
+from engram.context.bounded_call import SharedCall
 from engram.context.errors import UnavailableError
 from engram.providers.language import Language
 from engram.services.encoders.encoder import Encoder
 from engram.storage.database import Database
-from engram.storage.maintenance.backlog import backlog
+from engram.storage.maintenance.backlog import Backlog, backlog
 from engram.storage.maintenance.schema_standing import load_standing
 from engram.storage.postgres_errors import NOT_MIGRATED
 from engram.storage.replica import Standing
@@ -23,7 +21,7 @@ LATE_SECONDS = 300.0
 """What has waited for longer tells of workers that do not keep up."""
 LEAST_DISK_BYTES = 512 * 2**20
 ANSWER_SECONDS = 3.0
-"""A check that takes longer says that the process cannot serve: a server that is stopped never answers."""
+"""A server that is stopped never answers; one that takes longer is out of reach."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,33 +74,24 @@ class HealthService:
         self._language = language
         self._llm_url = llm_url
         self._embedded = embedded
-        self._lock = threading.Lock()
-        self._check: Future[Readiness] | None = None
+        self._postgres = SharedCall(self._read_postgres)
+        self._redis = SharedCall(self._count_workers)
 
     def readiness(self) -> Readiness:
-        """The state of the dependencies, checked once for all who ask meanwhile.
+        """The state of the dependencies.
 
         Raises:
-            UnavailableError: Postgres is out of reach, or not migrated to what this version needs, or it or Redis
-                does not answer within ``ANSWER_SECONDS``.
+            UnavailableError: Postgres is out of reach, not migrated to what this version needs, or does not answer
+                within ``ANSWER_SECONDS``.
         """
-        with self._lock:
-            if self._check is None or self._check.done():
-                self._check = begin_call(self._look)
-            check = self._check
         try:
-            return check.result(timeout=ANSWER_SECONDS)
+            migrations, waiting = self._postgres.ask(ANSWER_SECONDS)
         except TimeoutError as error:
-            raise UnavailableError(f"Postgres or Redis did not answer within {ANSWER_SECONDS:g} s.") from error
-
-    def _look(self) -> Readiness:
-        with tenancy.allow_all_tenants(), self._database.read() as reader:
-            migrations = load_standing(reader)
-            if migrations not in {"current", "newer"}:
-                raise UnavailableError(NOT_MIGRATED)
-            waiting = backlog(reader)
-        redis = self._stream.ping()
-        workers = self._stream.workers() if redis else None
+            raise UnavailableError(f"Postgres did not answer within {ANSWER_SECONDS:g} s.") from error
+        try:
+            workers = self._redis.ask(ANSWER_SECONDS)
+        except TimeoutError:
+            workers = None
         free = None if self._embedded is None else shutil.disk_usage(self._embedded).free
         late = max(waiting.verdict_seconds or 0.0, waiting.job_seconds or 0.0) > LATE_SECONDS
         short = free is not None and free < LEAST_DISK_BYTES
@@ -111,7 +100,7 @@ class HealthService:
         return Readiness(
             status="degraded" if not workers or late or short or not fit else "ok",
             postgres="ok",
-            redis="ok" if redis else "unreachable",
+            redis="unreachable" if workers is None else "ok",
             encoder=self._encoder.model,
             language=self._language.name,
             llm="configured" if self._llm_url else "not configured",
@@ -123,3 +112,14 @@ class HealthService:
             replica="none" if replica is None else replica.standing,
             replica_lag_seconds=None if replica is None else replica.lag_seconds,
         )
+
+    def _read_postgres(self) -> tuple[str, Backlog]:
+        with tenancy.allow_all_tenants(), self._database.read() as reader:
+            migrations = load_standing(reader)
+            if migrations not in {"current", "newer"}:
+                raise UnavailableError(NOT_MIGRATED)
+            return migrations, backlog(reader)
+
+    def _count_workers(self) -> int | None:
+        """Count workers; None if Redis is out of reach."""
+        return self._stream.workers() if self._stream.ping() else None
