@@ -45,7 +45,7 @@ def test_a_connector_is_told_what_to_do(http: TestClient, application: Applicati
     assert compare(http, collection, {"a.md": "a.md", "b.md": "b.md", "c.md": "c.md"}) == {}
     assert compare(http, collection, {"a.md": "new", "deep/b.md": "b.md", "d.md": "d"}) == {
         "upload": ["a.md", "d.md"],
-        "moved": [{"before": "b.md", "source": "deep/b.md"}],
+        "moved": [{"before": "b.md", "source": "deep/b.md", "titled_by_name": None}],
         "delete": ["c.md"],
     }
     twice = {"folder": "notes", "documents": [{"source": "a", "digest": "a"}, {"source": "a", "digest": "b"}]}

@@ -27,3 +27,21 @@ def test_only_names_that_a_person_may_read_are_suggested(http: TestClient, inges
     path, asked = f"/collections/{collection}/suggestions", {"prefix": "mar"}
     found = {name: http.get(path, params=asked | {"as": f"user:{name}"}).json() for name in ("ana", "bo")}
     assert [found[name]["suggestions"] for name in ("ana", "bo")] == [["marie curie"], []]
+
+
+def test_traditional_and_simplified_chinese_complete_each_other(
+    http: TestClient, ingest: Ingest, collection: str
+) -> None:
+    titles = {"臺灣鐵路", "台湾高铁", "東京"}
+    ingest(*({"id": title, "title": title, "text": "列車由北往南。", "language": "zh"} for title in titles))
+    suggested = {
+        "台湾": {"臺灣鐵路", "台湾高铁"},
+        "臺灣": {"臺灣鐵路", "台湾高铁"},
+        "台灣鐵": {"臺灣鐵路"},
+        "东京": {"東京"},
+        "東西": set(),
+        "台湾高铁臺灣": set(),
+    }
+    path = f"/collections/{collection}/suggestions"
+    found = {prefix: http.get(path, params={"prefix": prefix}).json()["suggestions"] for prefix in suggested}
+    assert {prefix: set(names) for prefix, names in found.items()} == suggested

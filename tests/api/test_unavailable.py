@@ -1,9 +1,16 @@
 """Servers out of reach: without Postgres everything says so, without Redis only learning is late."""
 
+import os
+import signal
+import socket
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
+from anyio import to_thread
 
 from engram.composition.container import Application
 from engram.runtime.api_process import create_app
+from engram.services.maintenance import health_checks
 from tests.api import operations
 from tests.api.conftest import Variant
 from tests.api.operations import WALKED, assert_problem
@@ -38,6 +45,39 @@ def test_without_postgres_the_process_is_alive_and_not_ready(without_postgres: T
     ready = without_postgres.get("/readyz")
     assert (ready.status_code, ready.json()["status"]) == (503, 503)
     assert ready.json()["detail"] == "Postgres cannot serve this now; the log says why."
+
+
+def test_a_stopped_postgres_is_told_though_requests_wait_for_it(
+    variant: Variant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health_checks, "ANSWER_SECONDS", 0.5)
+    stopped = variant(database_pool_size=1)
+
+    async def leave_one_thread() -> None:
+        to_thread.current_default_thread_limiter().total_tokens = 1
+
+    with TestClient(create_app(stopped)) as client, ThreadPoolExecutor() as threads:
+        client.get("/readyz").raise_for_status()
+        client.portal.call(leave_one_thread)
+        with stopped.database.read() as reader:
+            backend = reader.scalar("SELECT pg_backend_pid()")
+        os.kill(backend, signal.SIGSTOP)
+        try:
+            waiting = threads.submit(client.get, "/collections")
+            ready = threads.submit(client.get, "/readyz").result(timeout=30)
+        finally:
+            os.kill(backend, signal.SIGCONT)
+        assert (ready.status_code, ready.json()["detail"][-24:]) == (503, "not answer within 0.5 s.")
+        waiting.result().raise_for_status()
+        client.get("/readyz").raise_for_status()
+
+
+def test_a_redis_that_says_nothing_is_out_of_reach(variant: Variant, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health_checks, "ANSWER_SECONDS", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        without = variant(redis_url=f"redis://127.0.0.1:{silent.getsockname()[1]}")
+        ready = TestClient(create_app(without)).get("/readyz")
+    assert (ready.status_code, ready.json()["status"], ready.json()["redis"]) == (200, "degraded", "unreachable")
 
 
 def test_error_hides_the_database_password(variant: Variant) -> None:

@@ -13,6 +13,7 @@ from engram.providers.reranker import RerankerError
 from engram.providers.reranker.cross_encoder import CrossEncoder
 from engram.providers.reranker.endpoint_reranker import EndpointReranker
 from engram.providers.reranker.folder_reranker import FolderReranker
+from tests.support.dripping_server import drip_headers
 from tests.support.encoder import tiny_cross_encoder
 from tests.support.model_server import Failure, ModelServer
 
@@ -54,6 +55,16 @@ def test_a_server_that_takes_texts_is_recognised_once(server: ModelServer, reran
         {"texts"},
         {"texts"},
     ]
+
+
+def test_a_server_whose_headers_never_end_is_hung_up_on() -> None:
+    hung_up = threading.Event()
+    with drip_headers(hung_up) as address:
+        reranker = EndpointReranker(address, "ms-marco", None)
+        with pytest.raises(RerankerError, match="did not answer in time"):
+            reranker.score("how long?", TEXTS, 0.2)
+        assert hung_up.wait(10)
+        reranker.close()
 
 
 BROKEN: dict[str, tuple[Failure, str]] = {

@@ -188,6 +188,12 @@ HOSTILE = {
 }
 
 
+def test_a_frequent_term_is_meant_though_one_text_has_a_rare_one_beside_more_words() -> None:
+    often = [*["Prepare food."] * 3, *["Eat food in summer."] * 3, "Winter is cold."]
+    corrected = correct("Prepare ood in summer or winter?", "en", *often, "Prepare for a summer or winter mood.")
+    assert corrected[1] == [("ood", "food")]
+
+
 @pytest.mark.parametrize("word", HOSTILE.values(), ids=HOSTILE.keys())
 @pytest.mark.parametrize("language", ["en", "vi"])
 def test_no_word_has_more_spellings_than_a_bound(word: str, language: str) -> None:

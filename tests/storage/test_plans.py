@@ -49,7 +49,7 @@ WHOLE_COLLECTIONS = {
     "passages_by_key.find_nearest_passages": "exact search: a collection without a vector index is small",
     "passages_by_key._search_nearest_to_each": "exact search, as well",
     "passages_by_key.load_all_keys": "a process keeps them all",
-    "document_versions.load_written": "documents whose dates were never read are looked for, once an ingest",
+    "document_versions._load": "documents whose dates were never read are looked for, once an ingest",
     "documents.find_taught": "verdicts that wait are few, and known by no sentence of theirs",
     "document_versions.list_all": "documents are told from their versions, once an ingest that wrote some",
     "passage_counts.count": "all passages of a collection are counted",

@@ -1,10 +1,7 @@
 """A model server that answers JSON with JSON: retries with jitter, and one deadline over all tries."""
 
-import threading
 import time
 from collections.abc import Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
-from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import Any
 
 import httpx
@@ -13,6 +10,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_aft
 
 from engram.context import deadline
 from engram.context.errors import ConfigurationError, UnavailableError
+from engram.providers.bounded_client import BoundedClient, TooLongError
 from engram.providers.llm.replies import retry_after_seconds
 
 MAX_RESPONSE_BYTES = 64 * 2**20
@@ -65,12 +63,7 @@ class JsonEndpoint:
         self.base_url = _check_url(base_url, setting)
         self._setting = setting
         self._key = _check_key(api_key, setting)
-        headers = {"Content-Type": "application/json"}
-        if self._key:
-            headers["Authorization"] = f"Bearer {self._key}"
-        self._client = httpx.Client(headers=headers, limits=httpx.Limits(max_connections=CONNECTIONS))
-        self._pool: ThreadPoolExecutor | None = None
-        self._lock = threading.Lock()
+        self._client = BoundedClient(self._key, CONNECTIONS)
 
     def post(self, path: str, content: Mapping[str, Any], *, seconds: float, attempts: int = 4) -> Any:
         """Send JSON to ``base_url/path`` and return the JSON of the response.
@@ -101,52 +94,33 @@ class JsonEndpoint:
 
         retrying = Retrying(stop=is_over, wait=wait, retry=retry_if_exception_type(_RetryableError), reraise=True)
         try:
-            return retrying(self._send_bounded, path, body, until)
+            return retrying(self._try_once, path, body, until)
         except _RetryableError as error:
             tries = retrying.statistics["attempt_number"]
             raise UnavailableError(f"{error} ({tries} {'try' if tries == 1 else 'tries'}).") from error
 
     def close(self) -> None:
         """Close the connections."""
-        if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
         self._client.close()
 
-    def _send_bounded(self, path: str, body: bytes, until: float) -> Any:
-        """One try, given up at the deadline whatever the connection does."""
+    def _try_once(self, path: str, content: bytes, until: float) -> Any:
+        late = f"The {self.name} {self.base_url} did not answer in time"
         remaining = until - time.monotonic()
         if remaining <= 0:
-            raise _RetryableError(f"The {self.name} {self.base_url} did not answer in time")
-        with self._lock:
-            if self._pool is None:
-                self._pool = ThreadPoolExecutor(CONNECTIONS, thread_name_prefix="endpoint")
-            attempt: Future[Any] = self._pool.submit(self._try_once, path, body, until)
+            raise _RetryableError(late)
         try:
-            return attempt.result(timeout=remaining)
-        except FutureTimeoutError as error:
-            attempt.cancel()
-            raise _RetryableError(f"The {self.name} {self.base_url} did not answer in time") from error
-
-    def _try_once(self, path: str, body: bytes, until: float) -> Any:
-        remaining = max(until - time.monotonic(), 0.001)
-        received = bytearray()
-        try:
-            with self._client.stream(
-                "POST", f"{self.base_url}/{path}", content=body, timeout=remaining
-            ) as response:
-                for piece in response.iter_bytes():
-                    received += piece
-                    if len(received) > MAX_RESPONSE_BYTES:
-                        raise UnusableResponseError(f"its response exceeds {MAX_RESPONSE_BYTES} bytes")
-                    if time.monotonic() > until:
-                        raise httpx.ReadTimeout("no complete response in time", request=response.request)
-        except httpx.TimeoutException as error:
-            raise _RetryableError(f"The {self.name} {self.base_url} did not answer in time") from error
+            response, body = self._client.post(
+                f"{self.base_url}/{path}", content, seconds=remaining, most_bytes=MAX_RESPONSE_BYTES
+            )
+        except TimeoutError as error:
+            raise _RetryableError(late) from error
+        except TooLongError as error:
+            raise UnusableResponseError(f"its response exceeds {MAX_RESPONSE_BYTES} bytes") from error
         except httpx.TransportError as error:
             raise _RetryableError(
                 f"The {self.name} {self.base_url} is out of reach: {type(error).__name__}"
             ) from error
-        return self._read(response, bytes(received), path)
+        return self._read(response, body, path)
 
     def _read(self, response: httpx.Response, body: bytes, path: str) -> Any:
         status = response.status_code

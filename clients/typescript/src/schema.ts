@@ -1823,7 +1823,7 @@ export interface paths {
         };
         /**
          * Can it serve?
-         * @description Answer 503 while Postgres is out of reach or not migrated, and once the process is told to stop.
+         * @description Answer 503 while Postgres is out of reach, silent or not migrated, and once the process is told to stop.
          *
          *     Where queries go on and learning is delayed, it is degraded, with 200.
          */
@@ -3847,6 +3847,12 @@ export interface components {
              * @description Its name, which its passages give as `document`.
              */
             source: string;
+            /**
+             * Titled By Name
+             * @description Whether the titles of all its passages are its file's name, or of none.
+             * @default null
+             */
+            titled_by_name?: boolean | null;
         };
         /**
          * DocumentMoveOut
@@ -3857,6 +3863,11 @@ export interface components {
             before: string;
             /** Source */
             source: string;
+            /**
+             * Titled By Name
+             * @description As it was ingested with: false if the title of no passage is its file's name, which another reading would change.
+             */
+            titled_by_name: boolean | null;
         };
         /**
          * DocumentOut
@@ -11597,6 +11608,15 @@ export interface operations {
             };
             /** @description Not found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The collection is of another encoder */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };

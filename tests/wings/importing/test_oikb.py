@@ -54,6 +54,23 @@ HANDBOOK = {
 }
 
 
+MAIL = """From: Ana <ana@example.org>
+MIME-Version: 1.0
+Content-Type: multipart/mixed; boundary=b
+
+--b
+Content-Type: text/plain
+
+Lunch is at noon.
+--b
+Content-Type: text/plain
+Content-Disposition: attachment; filename=supper.txt
+
+Supper is at six.
+--b--
+"""
+
+
 @pytest.fixture(autouse=True)
 def converted_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Convert files in the test's own process: one for each file takes a second."""
@@ -158,11 +175,12 @@ def test_a_folder_is_followed(application: Application, client: OikbClient, fold
 @pytest.mark.parametrize(
     ("name", "text", "after", "uploads"),
     [
-        ("food.txt", "Lunch is at noon.\n", "meals.txt", 1),  # its title is its name
-        ("a  b.rst", "Lunch is at noon.\n", "meals.rst", 1),
-        ("food.md", "# food\n\nLunch is at noon.\n", "meals.md", 1),  # or may be
+        ("food.txt", "Lunch is at noon.\n", "meals.txt", 0),  # its title is its name
+        ("a  b.rst", "Lunch is at noon.\n", "old/the  meals.rst", 0),
+        ("food.md", "# food\n\nLunch is at noon.\n", "meals.md", 0),  # or is not
         ("food.md", "# Kitchen\n\nLunch is at noon.\n", "meals.txt", 1),  # whose heading is no title
-        ("food.csv", "text,since\nLunch is at noon.,2020\nSupper is at six.,2021\n", "meals.csv", 1),
+        ("food.eml", MAIL, "meals.eml", 1),  # the title of its attachment is another one
+        ("food.csv", "text,since\nLunch is at noon.,2020\nSupper is at six.,2021\n", "meals.csv", 0),
         ("food.md", "# Kitchen\n\nLunch is at noon.\n", "meals.md", 0),
         ("food.md", "# Kitchen\n\nLunch is at noon.\n", "old/meals.MD", 0),
     ],
@@ -189,17 +207,25 @@ def test_a_file_with_another_name_is_sent_only_if_it_is_read_otherwise(
     assert_sound(application, collection)
     sync(application, client, folder, f"{collection}-fresh")
     assert_equal(application, collection, f"{collection}-fresh")
+    moved, fresh = (
+        [
+            (row["external_id"], row["title"], row["language"], row["metadata"], row["content_hash"])
+            for row in state.rows(application, one, "passage")
+        ]
+        for one in (collection, f"{collection}-fresh")
+    )
+    assert sorted(moved, key=str) == sorted(fresh, key=str)
 
 
 def test_a_renamed_file_is_asked_for_again_if_the_run_ended_before_its_upload(
     application: Application, client: OikbClient, folder: Path, collection: str
 ) -> None:
     sync(application, client, folder, collection)
-    (folder / "food.txt").rename(folder / "meals.txt")
+    (folder / "food.txt").rename(folder / "meals.md")
     manifest = [entry.to_dict() for entry in FilesystemConnector(folder).build_manifest()]
     (modified,) = client.sync_diff(collection, manifest)["modified"]
     client.sync_cleanup(collection, [modified["stale_file_id"]])
-    assert "oikb/meals.txt" in sources(application, collection)
+    assert "oikb/meals.md" in sources(application, collection)
     assert counts(sync(application, client, folder, collection)) == (0, 1, 0, 2)
     assert counts(sync(application, client, folder, collection)) == (0, 0, 0, 3)
 
@@ -347,7 +373,7 @@ def test_two_runs_at_once_bring_everything_once(
 
 @pytest.fixture
 def towns(tmp_path: Path) -> Path:
-    """A folder of as many files as the tests of file systems have, each with a title."""
+    """A folder of as many files as the tests of file systems have, most with a title."""
     folder = tmp_path / "towns"
     write(folder, dict(map(make_page, range(FILES))))
     return folder
@@ -355,6 +381,8 @@ def towns(tmp_path: Path) -> Path:
 
 def make_page(number: int, length: int = 7) -> tuple[str, str]:
     """Path and text of a file."""
+    if number % 4 == 0:  # its title is its name
+        return name(number), text(number, length)
     return name(number).replace(".txt", ".md"), f"# Town {number}\n\n{text(number, length)}"
 
 
@@ -363,8 +391,8 @@ def change(folder: Path) -> None:
     write(folder, dict(make_page(number, 9) for number in range(CHANGED)))
     (folder / "moved").mkdir()
     for number in range(CHANGED, CHANGED + RENAMED):
-        after = f"{'town' if number % 2 else 'place'}{number}.md"
-        (folder / make_page(number)[0]).rename(folder / "moved" / after)
+        before = folder / make_page(number)[0]
+        before.rename(folder / "moved" / f"{'town' if number % 2 else 'place'}{number}{before.suffix}")
     for number in range(FILES - DELETED, FILES):
         (folder / make_page(number)[0]).unlink()
 

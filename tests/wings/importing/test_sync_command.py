@@ -88,16 +88,20 @@ def test_a_file_with_another_name_or_with_most_of_its_text_is_the_same_document(
     cli: Cli, folder: Path, collection: str
 ) -> None:
     sync(cli, folder, collection)
+    (folder / "kinds.md").write_text("# Kinds of water\n\nA lake is still.")
+    sync(cli, folder, collection)
+    (folder / "kinds.md").rename(folder / "waters.MD")  # is moved without reading
     (folder / "rivers.txt").rename(folder / "streams.txt")  # its title is its name
     (folder / "towns.txt").rename(folder / "cities.txt")
     (folder / "cities.txt").write_text("Basel lies on the Rhine. Its university is old. Its fair is not.")
     assert sync(cli, folder, collection) == {
-        "files": 4,
+        "files": 5,
         "uploaded": ["cities.txt"],
-        "moved": [{"before": "rivers.txt", "source": "streams.txt"}],
+        "moved": [{"before": "rivers.txt", "source": "streams.txt"}, {"before": "kinds.md", "source": "waters.MD"}],
         "jobs": [(0, 2)],
     }
-    assert sync(cli, folder, collection) == {"files": 4}
+    assert sync(cli, folder, collection) == {"files": 5}
+    assert list_passages(cli, collection)["waters.MD#1"] == "waters.MD"
 
 
 def test_a_renamed_folder_is_the_same_folder(cli: Cli, folder: Path, collection: str) -> None:

@@ -63,6 +63,10 @@ class DocumentMoveOut(ResponseModel):
 
     before: str
     source: str
+    titled_by_name: bool | None = Field(
+        description="As it was ingested with: false if the title of no passage is its file's name, which another "
+        "reading would change."
+    )
 
 
 class StepsOut(ResponseModel):

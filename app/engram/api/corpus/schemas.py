@@ -82,6 +82,9 @@ class DocumentIn(Model):
     notes: list[Storable] = Field(
         default_factory=list, max_length=MAX_NOTES, description="How it was read and what was left out."
     )
+    titled_by_name: bool | None = Field(
+        default=None, description="Whether the titles of all its passages are its file's name, or of none."
+    )
 
     def body(self) -> dict[str, Any]:
         """The document as the job keeps it."""

@@ -7,10 +7,15 @@ from pydantic import BaseModel, Field
 
 from engram.api.dependencies import App
 from engram.api.problems import responses
+from engram.api.request_principal import holder
 from engram.api.schemas import ResponseModel
+from engram.api.work_threads import WorkThreads
 from engram.context.errors import UnavailableError
 
 router = APIRouter(tags=["health"])
+
+READINESS_THREADS = WorkThreads("engram-readiness", at_once=0)
+"""Requests that wait for a server that says nothing may hold all threads of other routes."""
 
 
 class Health(BaseModel):
@@ -57,11 +62,12 @@ async def get_health() -> Health:
 
 
 @router.get("/readyz", response_model=ReadinessOut, responses=responses(503), summary="Can it serve?")
-def get_readiness(request: Request, app: App) -> ReadinessOut:
-    """Answer 503 while Postgres is out of reach or not migrated, and once the process is told to stop.
+async def get_readiness(request: Request, app: App) -> ReadinessOut:
+    """Answer 503 while Postgres is out of reach, silent or not migrated, and once the process is told to stop.
 
     Where queries go on and learning is delayed, it is degraded, with 200.
     """
     if request.app.state.draining:
         raise UnavailableError("This process is ending.")
-    return ReadinessOut.model_validate(app.maintenance.health.readiness())
+    readiness = await READINESS_THREADS.do(holder(request.scope), app.maintenance.health.readiness)
+    return ReadinessOut.model_validate(readiness)

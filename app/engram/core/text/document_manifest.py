@@ -32,6 +32,7 @@ class HeldDocument:
         digest: None: it came without one, or not all of its passages are written.
         readers: the different lists of readers of its passages; None among them: everyone.
         imported_at: when it last came; None: a comparison does without it.
+        titled_by_name: whether the titles of all its passages are its file's name, or of none; None: not known.
     """
 
     source: str
@@ -39,14 +40,20 @@ class HeldDocument:
     digest: str | None
     readers: frozenset[Readers | None] = frozenset()
     imported_at: datetime | None = None
+    titled_by_name: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A document whose file is the same under another source."""
+    """A document whose file is the same under another source.
+
+    Attributes:
+        titled_by_name: see ``HeldDocument``.
+    """
 
     before: str
     source: str
+    titled_by_name: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +112,9 @@ def compare_documents(
     elsewhere = {name for name, size in sizes.items() if name not in folders and 2 * shared[name] >= size > 0}
     return Steps(
         upload=tuple(sorted(upload)),
-        moved=tuple(Move(renames[source], source) for source in sorted(renames)),
+        moved=tuple(
+            Move(before, source, by_source[before].titled_by_name) for source, before in sorted(renames.items())
+        ),
         changed=tuple(sorted(changed)),
         delete=tuple(sorted(missing.keys() - renames.values())),
         folders=tuple(sorted(elsewhere)),

@@ -18,12 +18,12 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.resources import files
 from itertools import pairwise
 
 import Stemmer
 
 from engram.providers.language.characters import normalise_characters
+from engram.providers.language.chinese_scripts import CHINESE, simplify
 from engram.providers.language.language_detection import detect_language
 from engram.providers.language.name_rules import load_function_words
 from engram.providers.language.name_words import FUNCTION_WORDS
@@ -49,7 +49,6 @@ _UNACCENTED = frozenset({"en", "id"})
 _TWO_LETTERS_I = frozenset({"tr", "az"})
 """Languages in which I with a dot and without are two letters."""
 _LOWER_I = str.maketrans({"İ": "i", "I": "ı"})
-_CHINESE = frozenset({"zh", "yue"})
 _PERSIAN = str.maketrans({"ك": "ک", "ي": "ی", "ى": "ی"})
 """Letters that Arabic keyboards write for those of Persian."""
 _STROKES = str.maketrans(
@@ -272,8 +271,8 @@ def _fold_script(text: str, language: str) -> str:
     """Return a text with ASCII digits, without vowel points, and with one form of each letter of its language."""
     text = _NOT_ASCII_DIGIT.sub(lambda digit: str(unicodedata.digit(digit[0])), text)
     text = _POINTS.sub("", normalise_characters("NFC", text))
-    if language in _CHINESE:
-        return text.translate(_load_simplified())
+    if language in CHINESE:
+        return simplify(text)
     return text.translate(_PERSIAN) if language == "fa" else text
 
 
@@ -296,14 +295,6 @@ def _is_tied(text: str, start: int, end: int) -> bool:
     following = text[end + 1 : end + 3]
     after = text[end : end + 1] in _APOSTROPHES and len(following) == 2 and following.isalnum()
     return before or after
-
-
-@lru_cache(maxsize=1)
-def _load_simplified() -> dict[int, str]:
-    """Return the simplified character of each traditional one of Chinese, as ``str.translate`` takes them."""
-    table = files("engram.providers.language").joinpath("simplified_characters.txt").read_text("utf-8")
-    pairs = (pair for line in table.splitlines() if not line.startswith("#") for pair in line.split())
-    return {ord(pair[0]): pair[1] for pair in pairs}
 
 
 def _split_run(run: str) -> list[str]:

@@ -355,7 +355,8 @@ def _choose_word(
 ) -> str | None:
     """Choose a word that texts write near the typed one: of the term beside most rare words of the question.
 
-    One that is spelled so comes before a form of it.
+    One that is spelled so comes before a form of it. What stands beside a term is added up over its passages, as
+    the texts of some tell it: a rare term has all of its texts among these.
 
     Args:
         counts: term -> passages that have it; of equals the more frequent term is meant.
@@ -378,13 +379,14 @@ def _choose_word(
             if near:
                 written.update(near)
                 folded = text.casefold()
-                shared = max(shared, sum(weight for word, weight in context.items() if word in folded))
+                shared += sum(weight for word, weight in context.items() if word in folded)
         if not written:
             continue
         usual = max(written, key=lambda word: (_fold(word) in spellings, written[word], word))
         if shared or not is_short or sorted(_fold(usual)) == sorted(typed):
             likely = 1 if _has_all_letters(typed, _fold(usual)) else 1 / letters
-            candidates.append((_fold(usual) in spellings, likely * shared, likely * counts[term], usual))
+            beside = counts[term] * shared / len(texts[term])
+            candidates.append((_fold(usual) in spellings, likely * beside, likely * counts[term], usual))
     return max(candidates)[-1] if candidates else None
 
 

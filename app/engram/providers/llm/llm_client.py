@@ -14,16 +14,14 @@ import structlog
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
 from engram.context import deadline
-from engram.context.bounded_call import call_within
 from engram.context.errors import ConfigurationError, LlmError, LlmRefusalError
+from engram.providers.bounded_client import BoundedClient, TooLongError
 from engram.providers.llm import prompts, replies, token_meter
 from engram.providers.llm.replies import DraftAnswer, Judgement, Reply, UnusableReplyError, Usage
 from engram.providers.llm.reply_json import collect_texts, drop_thoughts
 from engram.providers.llm.response_format import EndpointOptions
 from engram.telemetry import metrics, stages
 
-GRACE_SECONDS = 0.05
-"""How much longer than its time a try is waited for, which ends by itself unless headers come slowly."""
 MAX_RESPONSE_BYTES = 2**20
 """Longest response body that is read, in bytes; the replies asked for are some hundred bytes long."""
 
@@ -108,13 +106,7 @@ class Llm:
         self._max_attempts = max_attempts
         self._max_wait_seconds = max_wait_seconds
         self._backoff = wait_random_exponential(multiplier=backoff_seconds, max=max_wait_seconds)
-        self._client = httpx.Client(
-            timeout=timeout_seconds,
-            headers={
-                "Content-Type": "application/json",
-                **({"Authorization": f"Bearer {self._api_key}"} if self._api_key else {}),
-            },
-        )
+        self._client = BoundedClient(self._api_key)
         self._usage = _UsageCount()
         self._options = EndpointOptions()
         self.meter: CallMeter | None = None
@@ -279,39 +271,23 @@ class Llm:
             reraise=True,
         )
         try:
-            return retrying(self._try_bounded, json.dumps(request).encode("ascii"), ends)
+            return retrying(self._try_once, json.dumps(request).encode("ascii"), ends)
         except _TransientError as error:
             tries = retrying.statistics["attempt_number"]
             raise LlmError(f"{error} ({tries} {'try' if tries == 1 else 'tries'}).") from error
 
-    def _try_bounded(self, content: bytes, ends: float) -> tuple[int, bytes]:
-        """One try, given up in time whatever the connection does: headers may come a byte at a time."""
+    def _try_once(self, content: bytes, ends: float) -> tuple[int, bytes]:
         seconds = min(self._timeout_seconds, ends - time.monotonic())
         if seconds <= 0.0:
             raise LlmError("There is no time left for a call of the LLM endpoint.")
         try:
-            return call_within(seconds + GRACE_SECONDS, lambda: self._try_once(content, seconds))
+            received, body = self._client.post(
+                f"{self._base_url}/chat/completions", content, seconds=seconds, most_bytes=MAX_RESPONSE_BYTES
+            )
         except TimeoutError as error:
             raise _TransientError(f"The LLM endpoint did not answer within {seconds:.3g} s") from error
-
-    def _try_once(self, content: bytes, seconds: float) -> tuple[int, bytes]:
-        # httpx bounds the wait for each piece; an endpoint that sends blanks while it thinks never hits that.
-        began = time.monotonic()
-        body = bytearray()
-        address = f"{self._base_url}/chat/completions"
-        try:
-            with self._client.stream("POST", address, content=content, timeout=seconds) as received:
-                # The transport reads this when the body begins: a body that stalls has what the headers left.
-                remaining = max(began + seconds - time.monotonic(), 0.001)
-                received.request.extensions["timeout"]["read"] = remaining
-                for piece in received.iter_bytes():
-                    body += piece
-                    if len(body) > MAX_RESPONSE_BYTES:
-                        raise LlmError(f"The LLM endpoint's response exceeds {MAX_RESPONSE_BYTES} bytes.")
-                    if time.monotonic() > began + seconds:
-                        raise httpx.ReadTimeout("no complete response in time", request=received.request)
-        except httpx.TimeoutException as error:
-            raise _TransientError(f"The LLM endpoint did not answer within {seconds:.3g} s") from error
+        except TooLongError as error:
+            raise LlmError(f"The LLM endpoint's response exceeds {MAX_RESPONSE_BYTES} bytes.") from error
         except httpx.TransportError as error:
             raise _TransientError(f"The LLM endpoint could not be reached: {type(error).__name__}") from error
         except httpx.HTTPError as error:
@@ -320,8 +296,8 @@ class Llm:
         if status == 429 or status >= 500:
             wait = replies.retry_after_seconds(received.headers)
             wait_note = "" if wait is None else f", to be tried again in {wait:.0f} s"
-            raise _TransientError(replies.describe_failure(status, bytes(body), self._api_key) + wait_note, wait)
-        return status, bytes(body)
+            raise _TransientError(replies.describe_failure(status, body, self._api_key) + wait_note, wait)
+        return status, body
 
     def _may_retry(self, error: BaseException) -> bool:
         return isinstance(error, _TransientError) and (error.retry_after_seconds or 0) <= self._max_wait_seconds

@@ -10,7 +10,7 @@ from engram.storage.jobs.jobs import Job
 
 def read_written(writer: Writer, job: Job) -> None:
     """Read what the documents of an ingest job say of themselves, and link the collection's documents anew."""
-    written = document_versions.load_written(writer, job.collection_id, job.id)
+    written = document_versions.list_written(writer, job.collection_id, job.id)
     with writer.ahead():
         for document in written:
             claims = _read(document, document.source)
@@ -25,13 +25,15 @@ def read_renamed(writer: Writer, collection: Collection, document_id: int, befor
     Args:
         before: its earlier name.
     """
-    for document in document_versions.load_written(writer, collection.id, None, document_id):
-        claims = _read(document, document.source)
-        is_other = claims != _read(document, before)
-        if is_other:
-            document_versions.store_claims(writer, collection.id, document.id, document.title, claims)
-        if is_other or collection.has_versions:
-            relink(writer, collection.id)
+    document = document_versions.find_written(writer, collection.id, document_id)
+    if document is None:
+        return
+    claims = _read(document, document.source)
+    is_other = claims != _read(document, before)
+    if is_other:
+        document_versions.store_claims(writer, collection.id, document.id, document.title, claims)
+    if is_other or collection.has_versions:
+        relink(writer, collection.id)
 
 
 def relink(writer: Writer, collection_id: int) -> None:

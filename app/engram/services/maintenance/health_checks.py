@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Literal
 
 from engram.context import tenancy
+from engram.context.bounded_call import SharedCall
 from engram.context.errors import UnavailableError
 from engram.providers.language import Language
 from engram.services.encoders.encoder import Encoder
 from engram.storage.database import Database
-from engram.storage.maintenance.backlog import backlog
+from engram.storage.maintenance.backlog import Backlog, backlog
 from engram.storage.maintenance.schema_standing import load_standing
 from engram.storage.postgres_errors import NOT_MIGRATED
 from engram.storage.replica import Standing
@@ -19,6 +20,8 @@ from engram.storage.wake_stream import WakeStream
 LATE_SECONDS = 300.0
 """What has waited for longer tells of workers that do not keep up."""
 LEAST_DISK_BYTES = 512 * 2**20
+ANSWER_SECONDS = 3.0
+"""A server that is stopped never answers; one that takes longer is out of reach."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,20 +74,24 @@ class HealthService:
         self._language = language
         self._llm_url = llm_url
         self._embedded = embedded
+        self._postgres = SharedCall(self._read_postgres)
+        self._redis = SharedCall(self._count_workers)
 
     def readiness(self) -> Readiness:
         """The state of the dependencies.
 
         Raises:
-            UnavailableError: Postgres is out of reach, or not migrated to what this version needs.
+            UnavailableError: Postgres is out of reach, not migrated to what this version needs, or does not answer
+                within ``ANSWER_SECONDS``.
         """
-        with tenancy.allow_all_tenants(), self._database.read() as reader:
-            migrations = load_standing(reader)
-            if migrations not in {"current", "newer"}:
-                raise UnavailableError(NOT_MIGRATED)
-            waiting = backlog(reader)
-        redis = self._stream.ping()
-        workers = self._stream.workers() if redis else None
+        try:
+            migrations, waiting = self._postgres.ask(ANSWER_SECONDS)
+        except TimeoutError as error:
+            raise UnavailableError(f"Postgres did not answer within {ANSWER_SECONDS:g} s.") from error
+        try:
+            workers = self._redis.ask(ANSWER_SECONDS)
+        except TimeoutError:
+            workers = None
         free = None if self._embedded is None else shutil.disk_usage(self._embedded).free
         late = max(waiting.verdict_seconds or 0.0, waiting.job_seconds or 0.0) > LATE_SECONDS
         short = free is not None and free < LEAST_DISK_BYTES
@@ -93,7 +100,7 @@ class HealthService:
         return Readiness(
             status="degraded" if not workers or late or short or not fit else "ok",
             postgres="ok",
-            redis="ok" if redis else "unreachable",
+            redis="unreachable" if workers is None else "ok",
             encoder=self._encoder.model,
             language=self._language.name,
             llm="configured" if self._llm_url else "not configured",
@@ -105,3 +112,14 @@ class HealthService:
             replica="none" if replica is None else replica.standing,
             replica_lag_seconds=None if replica is None else replica.lag_seconds,
         )
+
+    def _read_postgres(self) -> tuple[str, Backlog]:
+        with tenancy.allow_all_tenants(), self._database.read() as reader:
+            migrations = load_standing(reader)
+            if migrations not in {"current", "newer"}:
+                raise UnavailableError(NOT_MIGRATED)
+            return migrations, backlog(reader)
+
+    def _count_workers(self) -> int | None:
+        """Count workers; None if Redis is out of reach."""
+        return self._stream.workers() if self._stream.ping() else None

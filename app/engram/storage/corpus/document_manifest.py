@@ -23,7 +23,8 @@ def list_held(
     """
     rows = reader.rows(
         f"""
-        SELECT d.source, d.folder, d.imported_at, CASE WHEN d.writing_job IS NULL THEN d.digest END AS digest,
+        SELECT d.source, d.folder, d.imported_at, d.titled_by_name,
+            CASE WHEN d.writing_job IS NULL THEN d.digest END AS digest,
             CASE WHEN %(with_readers)s THEN ARRAY(
                 SELECT DISTINCT coalesce(p.reader_set_id, 0) FROM passage p
                 WHERE p.collection_id = d.collection_id AND p.document_id = d.id
@@ -57,6 +58,7 @@ def list_held(
             row.digest,
             frozenset(readers.get(one) for one in row.reader_sets),
             row.imported_at,
+            row.titled_by_name,
         )
         for row in rows
     ]

@@ -30,13 +30,19 @@ class WrittenDocument:
     text: str
 
 
-def load_written(reader: Reader, collection_id: int, job: UUID | None, renamed: int = 0) -> list[WrittenDocument]:
-    """Documents that a job wrote whole or that were never read, with the text that is read of each.
+def list_written(reader: Reader, collection_id: int, job: UUID) -> list[WrittenDocument]:
+    """List the documents that a job wrote whole and those that were never read, with the text to read of each."""
+    written = "d.writing_job = %(job)s OR cardinality(d.word_sketch) = 0"
+    return _load(reader, written, {"collection": collection_id, "job": job})
 
-    Args:
-        job: None: only the document ``renamed``, if it has passages.
-    """
-    written = "(d.writing_job = %(job)s OR cardinality(d.word_sketch) = 0)" if job else "d.id = %(renamed)s"
+
+def find_written(reader: Reader, collection_id: int, document_id: int) -> WrittenDocument | None:
+    """Find a document with the text to read of it; None: it has no passages."""
+    documents = _load(reader, "d.id = %(document)s", {"collection": collection_id, "document": document_id})
+    return documents[0] if documents else None
+
+
+def _load(reader: Reader, condition: str, parameters: Mapping[str, Any]) -> list[WrittenDocument]:
     rows = reader.rows(
         f"""
         SELECT d.id, d.source, f.title, f.metadata, f.language, left(f.text, {READ_CHARACTERS}) AS text
@@ -47,9 +53,9 @@ def load_written(reader: Reader, collection_id: int, job: UUID | None, renamed: 
                    string_agg(p.text, E'\\n' ORDER BY p.id) AS text
             FROM passage p WHERE p.collection_id = d.collection_id AND p.document_id = d.id
         ) AS f
-        WHERE d.collection_id = %(collection)s AND f.text IS NOT NULL AND {written}
+        WHERE d.collection_id = %(collection)s AND f.text IS NOT NULL AND ({condition})
         """,
-        {"collection": collection_id, "job": job, "renamed": renamed},
+        parameters,
     )
     return [WrittenDocument(**row._asdict()) for row in rows]
 

@@ -22,6 +22,7 @@ class DocumentDescription:
         folder: the folder that it was imported from; None: it came by itself.
         digest: hash of the file, by which the importer knows it again.
         notes: how it was read and what was left out.
+        titled_by_name: whether the titles of all its passages are its file's name, or of none; None: not known.
     """
 
     source: str
@@ -29,6 +30,7 @@ class DocumentDescription:
     digest: str | None = None
     pages: int | None = None
     notes: Sequence[str] = ()
+    titled_by_name: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,11 +197,12 @@ def describe(writer: Writer, collection_id: int, description: DocumentDescriptio
     """
     row = writer.row(
         """
-        INSERT INTO document (collection_id, source, folder, digest, pages, notes, writing_job)
-        VALUES (%(collection)s, %(source)s, %(folder)s, %(digest)s, %(pages)s, %(notes)s, %(job)s)
+        INSERT INTO document (collection_id, source, folder, digest, pages, notes, titled_by_name, writing_job)
+        VALUES (%(collection)s, %(source)s, %(folder)s, %(digest)s, %(pages)s, %(notes)s, %(titled)s, %(job)s)
         ON CONFLICT (collection_id, source) DO UPDATE SET writing_job = excluded.writing_job,
             folder = coalesce(excluded.folder, document.folder), digest = excluded.digest,
-            pages = excluded.pages, notes = excluded.notes, imported_at = excluded.imported_at
+            pages = excluded.pages, notes = excluded.notes, titled_by_name = excluded.titled_by_name,
+            imported_at = excluded.imported_at
         RETURNING id
         """,
         {
@@ -209,6 +212,7 @@ def describe(writer: Writer, collection_id: int, description: DocumentDescriptio
             "digest": description.digest,
             "pages": description.pages,
             "notes": Jsonb(list(description.notes)),
+            "titled": description.titled_by_name,
             "job": job,
         },
     )

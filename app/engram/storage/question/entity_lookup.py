@@ -73,16 +73,21 @@ def find_rare_entities(reader: Reader, collection: Collection, names: Sequence[s
     return [row.name for row in rows]
 
 
-def find_names_with_prefix(reader: Reader, collection: Collection, prefix: str, most: int) -> list[str]:
-    """Find names and titles that begin with a normalised prefix, those that most sentences have first.
+def find_names_with_prefixes(
+    reader: Reader, collection: Collection, prefixes: Sequence[str], most: int
+) -> list[str]:
+    """Find names and titles that begin with one of these normalised prefixes, those that most sentences have first.
 
     Whether a caller sees a name is tested of the first ``PREFIXED_NAMES`` alone, however many are hidden.
     """
     rows = reader.rows(
         f"""
         SELECT {WRITTEN_NAME} AS name FROM (
-            SELECT id FROM entity_name WHERE collection_id = %(collection)s
-                AND name ~>=~ %(prefix)s AND name ~<~ %(end)s ORDER BY name USING ~<~ LIMIT %(compared)s
+            SELECT begun.id FROM unnest(%(prefixes)s::text[], %(ends)s::text[]) AS given(prefix, beyond)
+            CROSS JOIN LATERAL (
+                SELECT id FROM entity_name WHERE collection_id = %(collection)s
+                    AND name ~>=~ given.prefix AND name ~<~ given.beyond ORDER BY name USING ~<~ LIMIT %(compared)s
+            ) AS begun LIMIT %(compared)s
         ) AS named {join_by_index("entity e", "e.id = named.id")} CROSS JOIN LATERAL (
             SELECT count(*) AS sentences FROM (
                 SELECT FROM entity_sentence l
@@ -93,8 +98,8 @@ def find_names_with_prefix(reader: Reader, collection: Collection, prefix: str, 
         """,
         {
             "collection": collection.id,
-            "prefix": prefix,
-            "end": prefix + LAST_CHARACTER,
+            "prefixes": list(prefixes),
+            "ends": [prefix + LAST_CHARACTER for prefix in prefixes],
             "compared": PREFIXED_NAMES,
             "counted": COUNTED_SENTENCES,
             "most": most,

@@ -175,6 +175,9 @@ document = Table(
     Column("writing_job", Uuid, comment="Job that has yet to write passages of it; null: all are written."),
     Column("pages", Integer),
     require("notes", JSONB, default="'[]'", comment="How it was read and what was left out."),
+    Column(
+        "titled_by_name", Boolean, comment="Whether the titles of all passages are its file's name, or of none."
+    ),
     build_timestamp_column("imported_at"),
     Column("valid_from", Date, comment="Since when it holds; null: nothing tells it."),
     Column("dated_by", Text, comment="What tells valid_from; hand: a person said it."),

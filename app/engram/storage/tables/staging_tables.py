@@ -34,7 +34,7 @@ ingest_document = Table(
     require("job_id", Uuid),
     require("source", Text),
     require("missing", Boolean, comment="The importer no longer has it; another document may be its new version."),
-    require("description", JSONB, comment="Its folder, digest, pages and notes."),
+    require("description", JSONB, comment="What its importer says of it."),
     PrimaryKeyConstraint("collection_id", "job_id", "source"),
     build_parent_key("job", "job_id"),
     comment="Documents that a job has whole; one leaves in the transaction that prepares its replacement.",

@@ -28,4 +28,4 @@ class ImportingServices:
     @locked_property
     def knowledge(self) -> KnowledgeSync:
         """Documents that sync tools keep in step with a source."""
-        return KnowledgeSync(self.database, self.corpus.documents)
+        return KnowledgeSync(self.database, self.corpus.documents, self.corpus.ingest)

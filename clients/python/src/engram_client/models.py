@@ -402,6 +402,10 @@ class DocumentMoveOut(Struct):
 
     before: str
     source: str
+    titled_by_name: bool | None
+    """
+    As it was ingested with: false if the title of no passage is its file's name, which another reading would change.
+    """
 
 
 class DocumentOut(Struct):

@@ -332,6 +332,10 @@ class DocumentIn(TypedDict):
     """
     Its name, which its passages give as `document`.
     """
+    titled_by_name: NotRequired[bool | None]
+    """
+    Whether the titles of all its passages are its file's name, or of none.
+    """
 
 
 ExpandIn = TypedDict(

@@ -137,7 +137,7 @@ async def post_knowledge_diff(
 @router.post(
     "/knowledge/{name}/sync/cleanup",
     openapi_extra=_json_body(CleanupIn),
-    **operation("Clean up a knowledge base", needs(INGEST, readers="bound"), 404, reads_json=True),
+    **operation("Clean up a knowledge base", needs(INGEST, readers="bound"), 404, reads_json=True, embeds=True),
 )
 async def post_knowledge_cleanup(request: Request, app: App, scope: PathScope) -> CleanedOut:
     """Delete and move documents that a comparison named, unless they changed since.

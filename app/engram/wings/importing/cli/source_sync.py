@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Collection, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from engram.cli.http_client import Client, ClientError
@@ -206,7 +206,8 @@ class SourceSync:
         """
         comparison, report = self._compare(client)
         steps = comparison.documents.look(client)
-        report.uploaded, report.changed, report.moved = steps["upload"], steps["changed"], steps["moved"]
+        report.uploaded, report.changed = steps["upload"], steps["changed"]
+        report.moved = [{"before": move["before"], "source": move["source"]} for move in steps["moved"]]
         report.deleted, report.missing = comparison.part_missing(steps["delete"])
         report.is_good &= not report.failed
         return report
@@ -282,21 +283,25 @@ class SourceSync:
             return None
 
     def _move(
-        self, client: Client, moves: list[dict[str, str]], comparison: _Comparison, report: SyncReport
+        self, client: Client, moves: list[dict[str, Any]], comparison: _Comparison, report: SyncReport
     ) -> dict[str, str]:
-        """Move documents whose files have their names still; return those to read again: before -> name.
+        """Move documents whose files would be read alike; return those to read again: before -> name.
 
-        The name of a file says how it is read, and may be its title.
+        The ending of a file's name says how it is read, and the name may be its title.
         """
         renamed: dict[str, str] = {}
         for move in moves:
             before, name = move["before"], move["source"]
-            if before.rpartition("/")[2] == name.rpartition("/")[2] and not self.source.reads_moved:
+            is_called_alike = before.rpartition("/")[2] == name.rpartition("/")[2] or (
+                PurePosixPath(before).suffix.lower() == PurePosixPath(name).suffix.lower()
+                and move["titled_by_name"] is False
+            )
+            if is_called_alike and not self.source.reads_moved:
                 change = {"source": name, **self._describe(name, comparison)}
                 change_document(client, self.collection, before, change)
             else:
                 renamed[before] = name
-            report.moved.append(move)
+            report.moved.append({"before": before, "source": name})
         return renamed
 
     def _describe(self, name: str, comparison: _Comparison) -> dict[str, Any]:

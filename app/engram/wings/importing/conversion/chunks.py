@@ -149,4 +149,5 @@ def _passage(
         text=f"{first}\n{text}" if first else text,
         sentences=sentences or (document.title[:500],),
         metadata=metadata,
+        titled_by_name=document.titled_by_name if sentences or not document.titled_by_name else None,
     )

@@ -73,6 +73,7 @@ class Document:
         metadata: what holds for the whole document, as the sender of a message.
         attachments: files in it, which are converted by themselves.
         plain_pages: the plain text of the pages of a PDF, which the conversion is checked against.
+        titled_by_name: whether the title is the file's name.
     """
 
     source: str
@@ -83,6 +84,7 @@ class Document:
     metadata: Mapping[str, object] = field(default_factory=dict)
     attachments: tuple[Attachment, ...] = ()
     plain_pages: tuple[str, ...] = ()
+    titled_by_name: bool = False
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,7 @@ class ImportedPassage:
             headers of messages are left out; where nothing else is there, the title.
         metadata: ``source`` and ``format``; where they exist ``heading`` (a list, outermost first), ``page``,
             ``quoted``, ``attachment`` (its name) and the document's own metadata.
+        titled_by_name: whether the title is the file's name; None: it is, and is a sentence too.
     """
 
     id: str
@@ -104,6 +107,7 @@ class ImportedPassage:
     text: str
     sentences: tuple[str, ...]
     metadata: Mapping[str, object] = field(default_factory=dict)
+    titled_by_name: bool | None = False
 
     def as_json(self, source: str) -> dict[str, object]:
         """The passage of a document as a line of NDJSON for ``POST /passages``."""
@@ -135,6 +139,12 @@ class Conversion:
         pages = [page for passage in self.passages if isinstance(page := passage.metadata.get("page"), int)]
         return max(pages, default=None)
 
+    @property
+    def titled_by_name(self) -> bool | None:
+        """Whether the titles of all passages are the file's name, or of none; None: of some."""
+        titled = {passage.titled_by_name for passage in self.passages}
+        return titled.pop() if len(titled) == 1 else None
+
     def describe(self, source: str, data: bytes, folder: str | None = None) -> dict[str, object]:
         """The document as a line of NDJSON for ``POST /passages``, before its passages.
 
@@ -149,4 +159,5 @@ class Conversion:
             "digest": digest,
             "pages": self.pages,
             "notes": list(self.notes[:MOST_NOTES]),
+            "titled_by_name": self.titled_by_name,
         }

@@ -230,4 +230,5 @@ def _attach(document: Document, attachment: Attachment, passage: ImportedPassage
         passage,
         id=f"{document.source}#{attachment.name}!{number}",
         metadata={**attachment.metadata, **passage.metadata, **own},
+        titled_by_name=False,
     )

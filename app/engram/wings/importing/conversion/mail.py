@@ -3,6 +3,7 @@
 import mimetypes
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from email import policy
 from email.errors import HeaderParseError
@@ -88,15 +89,7 @@ class _MailConverter:
             UnreadableError: it has no text.
         """
         read = self._outline.document(self._source, "email", tuple(self._notes))
-        return Document(
-            read.source,
-            read.title,
-            read.blocks,
-            read.format,
-            read.notes,
-            metadata,
-            tuple(self._attachments.values()),
-        )
+        return replace(read, metadata=metadata, attachments=tuple(self._attachments.values()))
 
     def add_message(self, message: EmailMessage, depth: int) -> None:
         """Add a message's header and its parts.

@@ -138,7 +138,8 @@ def document(
     """
     if not blocks:
         raise UnreadableError(f"{source} has no text.")
-    return Document(source, flatten_text(title or "") or stem(source), tuple(blocks), kind, notes)
+    own = flatten_text(title or "")
+    return Document(source, own or stem(source), tuple(blocks), kind, notes, titled_by_name=not own)
 
 
 def stem(source: str) -> str:

@@ -2,6 +2,7 @@
 
 import io
 import re
+from dataclasses import replace
 from typing import Any
 
 from engram.wings.importing.conversion.documents import Document
@@ -53,7 +54,8 @@ def rst(source: str, data: bytes, limits: ConversionLimits) -> Document:
         elif message.parent is not None:
             message.replace_self([child for child in message if isinstance(child, nodes.literal_block)])
     page = core.publish_from_doctree(tree, writer="html5", settings_overrides=_SETTINGS)
-    return markup(source, page.decode(), "rst", notes, title=tree.get("title") or stem(source))
+    document = markup(source, page.decode(), "rst", notes, title=tree.get("title") or stem(source))
+    return document if tree.get("title") else replace(document, title=stem(source), titled_by_name=True)
 
 
 def _add_names(text: str) -> None:

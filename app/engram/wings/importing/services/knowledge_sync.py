@@ -1,6 +1,6 @@
 """Documents of one folder of a collection, kept in step with the files of a source by a sync tool."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -11,13 +11,14 @@ from engram.context.errors import ConflictError, InvalidRequestError, NameTakenE
 from engram.core.text.document_manifest import HeldDocument, ListedDocument
 from engram.services.auth.scope import Scope
 from engram.services.corpus.document_service import DocumentChange, DocumentService
+from engram.services.corpus.passage_intake import IngestService
 from engram.storage.corpus import document_manifest, reader_sets
 from engram.storage.database import Database
 from engram.storage.jobs import jobs
 from engram.wings.importing.conversion.formats import KINDS, find_kind, is_lock_file, is_wanted
-from engram.wings.importing.conversion.outline import flatten_text, stem
 from engram.wings.importing.services.file_tokens import FOLDER, FileToken, Step, is_name, name_source
-from engram.wings.importing.storage import document_titles, pending_documents
+from engram.wings.importing.services.retitling import move_retitled
+from engram.wings.importing.storage import pending_documents
 
 log = structlog.get_logger(__name__)
 
@@ -75,9 +76,10 @@ class SyncPlan:
 class KnowledgeSync:
     """Keeps the documents of ``FOLDER`` in step with a source. Documents that came otherwise stay as they are."""
 
-    def __init__(self, database: Database, documents: DocumentService) -> None:
+    def __init__(self, database: Database, documents: DocumentService, ingest: IngestService) -> None:
         self._database = database
         self._documents = documents
+        self._ingest = ingest
 
     def plan(self, scope: Scope | None, entries: Sequence[SourceEntry]) -> SyncPlan:
         """Compare the files of a source with the collection; nothing is changed.
@@ -104,14 +106,12 @@ class KnowledgeSync:
             if move.before in held and move.source in listed.keys() - pending.keys() and is_name(move.source)
         }
         upload |= {source for source in listed.keys() - held.keys() if not is_name(source)}  # refused with a reason
-        read_alike = self._list_read_alike(scope, {held.source: source for source, held in renames.items()})
         added, modified, deleted = [], [], []
         for source, one in listed.items():
             if source in renames:
-                before = renames[source].source
                 token = FileToken.of(name, renames[source], Step.MOVE, source)
-                if before in read_alike:
-                    deleted.append(StaleFile(*_split(before), token))
+                if _is_moved_whole(renames[source], source):
+                    deleted.append(StaleFile(*_split(token.source), token))
                 else:
                     modified.append(StaleFile(one.path, one.filename, token))
             elif source in upload and source in held:
@@ -132,8 +132,8 @@ class KnowledgeSync:
     def clean(self, scope: Scope, tokens: Sequence[FileToken]) -> int:
         """Move and delete documents as a plan said; those that changed since stay. Return how many were.
 
-        A document whose file goes on under another name is moved with what was learned. If its file would be read
-        otherwise under that name, it counts as stale afterwards.
+        A document whose file goes on under another name is moved with what was learned, by a job where the name is
+        its title. If its file would be read otherwise under that name, it counts as stale afterwards.
 
         Raises:
             InvalidRequestError: a file is of another collection.
@@ -149,7 +149,7 @@ class KnowledgeSync:
                 continue
             try:
                 if token.step is Step.MOVE and token.target is not None:
-                    self._move(scope, token.source, token.target)
+                    self._move(scope, document, token.target)
                 elif token.step is Step.DELETE:
                     self._documents.delete(scope, token.source)
                 else:
@@ -211,20 +211,14 @@ class KnowledgeSync:
         with self._database.read() as reader:
             return reader_sets.is_bound(reader, scope.collection.id)
 
-    def _move(self, scope: Scope, before: str, source: str) -> None:
-        is_stale = before not in self._list_read_alike(scope, {before: source})
-        self._documents.change(scope, before, DocumentChange(source=source, forgets_digest=is_stale))
-
-    def _list_read_alike(self, scope: Scope, moves: Mapping[str, str]) -> set[str]:
-        """List the documents of these moves, from source to source, that a new reading would leave as they are.
-
-        The ending of a file's name says how it is read, and the name is its title where it has no other.
-        """
-        alike = {before for before, source in moves.items() if find_kind(before) == find_kind(source)}
-        renamed = {before for before in alike if before.rpartition("/")[2] != moves[before].rpartition("/")[2]}
-        titles = {(before, title) for before in renamed for title in (stem(before), flatten_text(stem(before)))}
-        with self._database.read() as reader:
-            return alike - document_titles.find_titled(reader, scope.collection.id, titles)
+    def _move(self, scope: Scope, document: HeldDocument, source: str) -> None:
+        is_whole = _is_moved_whole(document, source)
+        if is_whole and document.titled_by_name and _name(document.source) != _name(source):
+            move_retitled(self._database, self._ingest, scope, document.source, source)
+        else:
+            self._documents.change(
+                scope, document.source, DocumentChange(source=source, forgets_digest=not is_whole)
+            )
 
     def _list_held(self, scope: Scope, sources: Sequence[str]) -> dict[str, HeldDocument]:
         """Source -> document, of the folder and of these sources, that the caller sees.
@@ -255,10 +249,23 @@ def build_missing_file_error() -> NotFoundError:
     return NotFoundError("There is no such file.")
 
 
+def _is_moved_whole(document: HeldDocument, source: str) -> bool:
+    """Whether a new reading under another source would change no more of a document than its title.
+
+    The ending of a file's name says how it is read, and the name is its title where it has no other.
+    """
+    is_known = _name(document.source) == _name(source) or document.titled_by_name is not None
+    return is_known and find_kind(document.source) == find_kind(source)
+
+
 def _split(source: str) -> tuple[str, str]:
     """Path and name of the file of a document."""
     path, _, filename = source.removeprefix(f"{FOLDER}/").rpartition("/")
     return path, filename
+
+
+def _name(source: str) -> str:
+    return source.rpartition("/")[2]
 
 
 def _choose_files(entries: Sequence[SourceEntry]) -> tuple[dict[str, SourceEntry], list[tuple[str, str]]]:
