@@ -252,54 +252,65 @@ def test_the_sentence_stays_where_it_is_and_nothing_stands_twice(
         assert [text.count(one) for one in ("Travel\n", "A taxi", "Rule 0 ", "Rule 59 ", "Rule 89 ")] == [1] * 5
 
 
-def test_an_answer_that_is_not_there_is_not_shown(visit: Visit) -> None:
-    page = visit("ana", "hr")
-    page.locator("mark", has_text=WAGE).wait_for()
+@pytest.mark.parametrize(
+    ("sufficiency", "said"),
+    [
+        (0.1, "No clear answer was found. These passages are the nearest; other words may find better ones."),
+        (0.5, "These passages fit best."),
+        (0.75, "The answer is likely here."),
+        (0.95, "The answer is very likely here."),
+    ],
+)
+def test_the_page_says_how_probably_the_answer_is_there(visit: Visit, sufficiency: float, said: str) -> None:
+    page = visit("ana", "hr", question="")
 
-    def withhold(route: Any) -> None:
-        if route.request.post_data_json["min_sufficiency"] == "auto":
-            route.fulfill(json=route.fetch().json() | {"insufficient": True, "passages": []})
-        else:
-            route.continue_()
+    def answer(route: Any) -> None:
+        level = {"value": 0.3, "source": "prior", "confirmed": 0}
+        changed = {"sufficiency": sufficiency, "sufficiency_level": level}
+        route.fulfill(json=route.fetch().json() | changed)
 
-    page.route("**/query", withhold)
-    page.reload()
-    page.get_by_text("No clear answer was found. It may still be").wait_for()
-    page.get_by_text("Other words may help.", exact=True).wait_for()
-    assert page.locator("article").count() == 0
-    page.get_by_role("button", name="Show the nearest passages", exact=True).click()
-    page.locator("mark", has_text=WAGE).wait_for()
-    assert "nearest" in parse_qs(urlsplit(page.url).query)
-    assert page.locator(":focus").inner_text().startswith("It is uncertain whether the answer is here.")
+    page.route("**/query", answer)
+    page.get_by_label("Question").fill(QUESTION)
+    page.keyboard.press("Enter")
+    page.get_by_text(said, exact=True).wait_for()
+    page.get_by_text(WAGE).wait_for()
+    assert page.locator("mark").count() > 0 or sufficiency < 0.3
+    assert page.get_by_role("button", name="Yes, it is missing").count() == (sufficiency < 0.7)
+
+
+def test_an_answer_is_said_to_be_missing_and_is_not(visit: Visit) -> None:
+    page = visit("ana", "hr", question="Which train leads to the moon?")
+    page.route("**/feedback", lambda route: route.continue_())  # or else its body is not seen
     missing = page.get_by_role("button", name="Yes, it is missing")
     with page.expect_request("**/feedback") as judged:
         missing.click()
     page.get_by_text("noted as missing; no passage moves").wait_for()
     assert {"rating": "down", "reason": "missing"}.items() <= judged.value.post_data_json.items()
     page.reload()
-    page.unroute("**/query")
-    assert missing.get_attribute("aria-pressed") == "true"
-    page.get_by_role("button", name="Search").click()  # not among the nearest alone
-    page.route("**/query", withhold)
-    page.reload()
-    page.get_by_role("button", name="No, it is here").click()
-    page.locator("mark", has_text=WAGE).wait_for()
+    missing.click()
+    page.get_by_text("Your rating is taken back.").wait_for()
     assert missing.get_attribute("aria-pressed") == "false"
 
 
-def test_another_place_is_offered_where_there_is_one(
+def test_a_key_leads_back_to_the_question(visit: Visit) -> None:
+    page = visit("ana", "hr")
+    page.locator("article").first.wait_for()
+    page.get_by_role("button", name="Helped", exact=True).first.focus()
+    page.keyboard.press("/")
+    page.keyboard.type("When?/")
+    assert page.get_by_label("Question").input_value() == "When?/"
+
+
+def test_one_of_several_collections_is_chosen(
     visit: Visit, provider: IdentityProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(provider, "scopes", {"wages": ["query"], "rules": ["query"]})
     page = visit("ana", "hr", question="")
     page.get_by_label("Search in").select_option("wages")
     page.get_by_role("heading", name="Search in wages").wait_for()
-    page.route(
-        "**/query", lambda route: route.fulfill(json=route.fetch().json() | {"insufficient": True, "passages": []})
-    )
     page.get_by_label("Question").fill(QUESTION)
     page.keyboard.press("Enter")
-    page.get_by_text("or another place to search in").wait_for()
+    page.locator("mark", has_text=WAGE).wait_for()
     assert page.title() == f"{QUESTION} – Search in wages"
 
 

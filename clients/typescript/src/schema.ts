@@ -2511,9 +2511,9 @@ export interface components {
             } | null;
             /**
              * Include
-             * @description 'sentences': all sentences of each passage; 'entities'; 'trace'; 'context': what stands around each passage in its document.
+             * @description 'sentences': all sentences of each passage; 'entities'; 'trace'; 'context': what stands around each passage in its document; 'sufficiency_level'; nothing is withheld for it.
              */
-            include?: ("sentences" | "entities" | "trace" | "context")[];
+            include?: ("sentences" | "entities" | "trace" | "context" | "sufficiency_level")[];
             /**
              * Max Hops
              * @description Null: the profile's own. Only with strategy 'graph'.
@@ -4132,7 +4132,7 @@ export interface components {
              * @description With what probability the first five passages hold all the evidence (docs/ranking.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
              */
             sufficiency?: number | null;
-            /** @description The level of min_sufficiency 'auto'. Null if the query did not ask for it. */
+            /** @description The level of min_sufficiency 'auto'. Null if the query asked for neither. */
             sufficiency_level?: components["schemas"]["SufficiencyLevelOut"] | null;
             timings: components["schemas"]["TimingsOut"];
             trace?: components["schemas"]["TraceOut"] | null;
@@ -6010,9 +6010,9 @@ export interface components {
             } | null;
             /**
              * Include
-             * @description 'sentences': all sentences of each passage; 'entities'; 'trace'; 'context': what stands around each passage in its document.
+             * @description 'sentences': all sentences of each passage; 'entities'; 'trace'; 'context': what stands around each passage in its document; 'sufficiency_level'; nothing is withheld for it.
              */
-            include?: ("sentences" | "entities" | "trace" | "context")[];
+            include?: ("sentences" | "entities" | "trace" | "context" | "sufficiency_level")[];
             /**
              * Max Hops
              * @description Null: the profile's own. Only with strategy 'graph'.
@@ -7878,9 +7878,9 @@ export interface components {
             } | null;
             /**
              * Include
-             * @description 'sentences': all sentences of each passage; 'entities'; 'trace'; 'context': what stands around each passage in its document.
+             * @description 'sentences': all sentences of each passage; 'entities'; 'trace'; 'context': what stands around each passage in its document; 'sufficiency_level'; nothing is withheld for it.
              */
-            include?: ("sentences" | "entities" | "trace" | "context")[];
+            include?: ("sentences" | "entities" | "trace" | "context" | "sufficiency_level")[];
             /**
              * Max Hops
              * @description Null: the profile's own. Only with strategy 'graph'.
@@ -8005,7 +8005,7 @@ export interface components {
              * @description With what probability the first five passages hold all the evidence (docs/ranking.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
              */
             sufficiency?: number | null;
-            /** @description The level of min_sufficiency 'auto'. Null if the query did not ask for it. */
+            /** @description The level of min_sufficiency 'auto'. Null if the query asked for neither. */
             sufficiency_level?: components["schemas"]["SufficiencyLevelOut"] | null;
             timings: components["schemas"]["TimingsOut"];
             trace?: components["schemas"]["TraceOut"] | null;

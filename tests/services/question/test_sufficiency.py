@@ -150,6 +150,14 @@ class TestWithheldPassages:
         plain = http.post("/query", json=body | {"min_sufficiency": 0.5}).raise_for_status().json()
         assert plain["sufficiency_level"] is None
 
+    def test_answer_shows_the_level_and_withholds_nothing_for_it(self, http: TestClient, curie: str) -> None:
+        body = {"query": "Which bees swim in Ireland?", "collection": curie}
+        withheld = http.post("/query", json=body | {"min_sufficiency": "auto"}).raise_for_status().json()
+        shown = http.post("/query", json=body | {"include": ["sufficiency_level"]}).raise_for_status().json()
+        assert [one["insufficient"] for one in (withheld, shown)] == [True, False]
+        assert shown["sufficiency_level"] == withheld["sufficiency_level"]
+        assert shown["passages"]
+
     @pytest.mark.parametrize("least", [-0.1, 1.1, "high", True])
     def test_it_is_a_probability(self, http: TestClient, curie: str, least: object) -> None:
         answer = http.post("/query", json={"query": CHAIN, "collection": curie, "min_sufficiency": least})
