@@ -295,8 +295,13 @@ def test_an_answer_is_said_to_be_missing_and_is_not(visit: Visit) -> None:
 def test_a_key_leads_back_to_the_question(visit: Visit) -> None:
     page = visit("ana", "hr")
     page.locator("article").first.wait_for()
-    page.get_by_role("button", name="Helped", exact=True).first.focus()
+    page.set_viewport_size({"width": 390, "height": 200})
+    page.get_by_role("button", name="Helped", exact=True).last.focus()
+    box = page.get_by_label("Question")
+    above = "box => box.getBoundingClientRect().top < 0"
+    assert box.evaluate(above)
     page.keyboard.press("/")
+    assert not box.evaluate(above)
     page.keyboard.type("When?/")
     assert page.get_by_label("Question").input_value() == "When?/"
 

@@ -72,7 +72,9 @@ export function SearchPage({ form }: { form: HTMLFormElement }) {
     const lookForKey = (event: KeyboardEvent) => {
       if (event.key !== "/" || (event.target as Element).matches("input, textarea, select")) return;
       event.preventDefault();
-      boxOf(form).select();
+      const box = boxOf(form);
+      box.focus(); // which brings it into sight
+      box.select();
     };
     addEventListener("keydown", lookForKey);
     return () => removeEventListener("keydown", lookForKey);
