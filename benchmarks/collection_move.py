@@ -1,11 +1,13 @@
 """Does a collection survive its move to another database, however often that is killed?
 
-    python benchmarks/collection_move.py DATASET_DIR ... [--passages N] [--verdicts N] [--kills N] [--seed N]
+    python benchmarks/collection_move.py DATASET_DIR ... [--passages N] [--verdicts N] [--kills N] [--kill-seconds FROM TO]
+        [--seed N]
 
 The corpora of the folders (in the layout of BEIR) fill a collection of the configured database, with drawn
 vectors. Questions are asked, and each answer is judged by twenty judges. Then `engram collection move` moves the
 collection to a new database on the same server. It is killed at random moments and run again until it ends. At last
-the numbers of rows, a verification and 200 answers are compared.
+the numbers of rows, a verification and 200 answers are compared: answers through vector indexes, which are built
+anew by chance, and searched exactly.
 """
 
 import argparse
@@ -22,15 +24,17 @@ from sqlalchemy.engine import make_url
 
 import common
 from engram.composition.container import Application, Servers
+from engram.services.auth.scope import LOCAL
 from engram.services.verdict.verdict import NamedSentence, Verdict
+from engram.storage.corpus import collections
 from engram.storage.database import Database
 from engram.storage.schema_revision import migrate
 from engram.storage.tables import metadata
+from engram.wings.upkeep.storage import collection_moves
 
 NAME = "moved"
 JUDGES = 20
 COMPARED = 200
-KILL_SECONDS = 5, 60
 
 
 def judge(app: Application, questions: list[str]) -> None:
@@ -50,6 +54,11 @@ def answer(app: Application, questions: list[str]) -> list[list[tuple[str, float
     return [[(passage.passage_id, passage.score) for passage in one.passages] for one in answers]
 
 
+def count_equal(some: list[list[tuple[str, float]]], others: list[list[tuple[str, float]]]) -> int:
+    """Return how many answers are the same."""
+    return sum(one == another for one, another in zip(some, others, strict=True))
+
+
 def count(database: Database, collection_id: int) -> dict[str, int]:
     """Table -> rows of the collection."""
     names = [table.name for table in metadata.sorted_tables if "collection_id" in table.columns]
@@ -58,17 +67,19 @@ def count(database: Database, collection_id: int) -> dict[str, int]:
         return {name: reader.scalar(statement.format(name), {"id": collection_id}) for name in names}
 
 
-def move(url: str, kills: int, dice: random.Random) -> None:
-    """Run the command until it ends, the first times killed."""
+def move(app: Application, url: str, kills: int, within: tuple[float, float], dice: random.Random) -> None:
+    """Run the command until it ends, the first times killed ``within`` so many seconds."""
     command = [sys.executable, "-m", "engram.cli", "collection", "move", "-c", NAME, "--to", url, "--json"]
     for run in range(kills + 1):
         began = time.monotonic()
         with suppress(subprocess.TimeoutExpired):
-            patience = None if run == kills else dice.uniform(*KILL_SECONDS)
+            patience = None if run == kills else dice.uniform(*within)
             done = subprocess.run(command, timeout=patience, check=True, stdout=subprocess.PIPE, text=True)
             print(f"run {run + 1}: ended after {time.monotonic() - began:.0f} s: {done.stdout}", flush=True)
             return
-        print(f"run {run + 1}: killed after {time.monotonic() - began:.0f} s", flush=True)
+        with app.database.read() as reader:
+            stage = collection_moves.find(reader, NAME, LOCAL.tenant).stage
+        print(f"run {run + 1}: killed after {time.monotonic() - began:.0f} s, {stage or 'not begun'}", flush=True)
 
 
 def main() -> None:
@@ -77,6 +88,7 @@ def main() -> None:
     parser.add_argument("--passages", type=int, help="Only the first N of each; default: all.")
     parser.add_argument("--verdicts", type=int, default=10_000)
     parser.add_argument("--kills", type=int, default=10)
+    parser.add_argument("--kill-seconds", type=float, nargs=2, default=(5, 60))
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     questions = [text for folder in arguments.datasets for text in common.questions(folder)]
@@ -87,23 +99,28 @@ def main() -> None:
             app.jobs.runner.run_ready()
         judge(app, questions[: arguments.verdicts // JUDGES])
         collection = app.auth.access.scope(NAME).collection
-        app.maintenance.indexes.run()
         compared = questions[-COMPARED:]
-        answers, rows = answer(app, compared), count(app.database, collection.id)
+        exact = answer(app, compared)  # no vector index is built yet
+        app.maintenance.indexes.run()
+        indexed, rows = answer(app, compared), count(app.database, collection.id)
         print(f"{collection.sentence_count} sentences, {rows['feedback_event']} verdicts", flush=True)
         other = make_url(addresses.database_url).set(database=f"other_{uuid.uuid4().hex}")
         with app.database.administer() as administrator:
             administrator.execute(f"CREATE DATABASE {other.database}")
         url = other.render_as_string(hide_password=False)
         migrate(url)
-        move(url, arguments.kills, random.Random(arguments.seed))
+        move(app, url, arguments.kills, arguments.kill_seconds, random.Random(arguments.seed))
         with closing(Application(app.settings, Servers(url, addresses.redis_url))) as target:
             target.models.embedder, target.models.language = app.models.embedder, app.models.language
             arrived = target.auth.access.scope(NAME).collection
             same_rows = count(target.database, arrived.id) == rows
             clean = target.revocation.verification.verify(target.auth.access.scope(NAME)).clean
-            same = sum(one == another for one, another in zip(answers, answer(target, compared), strict=True))
-        print(f"rows equal: {same_rows}; verify clean: {clean}; answers equal: {same} of {len(compared)}")
+            same = count_equal(indexed, answer(target, compared))
+            with target.database.write() as writer:
+                collections.record_indexed(writer, arrived.id, [])
+            same_exact = count_equal(exact, answer(target, compared))
+        print(f"rows equal: {same_rows}; verify clean: {clean}; of {len(compared)} answers {same} are equal")
+        print(f"searched exactly {same_exact}")
 
 
 if __name__ == "__main__":
