@@ -1,13 +1,13 @@
 """Does a collection survive its move to another database, however often that is killed?
 
-    python benchmarks/collection_move.py DATASET_DIR ... [--passages N] [--verdicts N] [--kills N] [--kill-seconds FROM TO]
-        [--seed N]
+    python benchmarks/collection_move.py DATASET_DIR ... [--collection NAME] [--passages N] [--verdicts N]
+        [--kills N] [--kill-seconds FROM TO] [--seed N]
 
 The corpora of the folders (in the layout of BEIR) fill a collection of the configured database, with drawn
-vectors. Questions are asked, and each answer is judged by twenty judges. Then `engram collection move` moves the
-collection to a new database on the same server. It is killed at random moments and run again until it ends. At last
-the numbers of rows, a verification and 200 answers are compared: answers through vector indexes, which are built
-anew by chance, and searched exactly.
+vectors; or NAME is one that is there (`scale.py` makes some). Questions are asked, and each answer is judged by
+twenty judges. Then `engram collection move` moves the collection to a new database on the same server. It is killed
+at random moments and run again until it ends. At last the numbers of rows, a verification and 200 answers are
+compared: answers through vector indexes, which are built anew by chance, and searched exactly.
 """
 
 import argparse
@@ -37,21 +37,28 @@ JUDGES = 20
 COMPARED = 200
 
 
-def judge(app: Application, questions: list[str]) -> None:
+def judge(app: Application, name: str, questions: list[str]) -> None:
     """Ask, and judge each answer by ``JUDGES`` judges."""
-    scope = app.auth.access.scope(NAME)
+    scope = app.auth.access.scope(name)
     for text in questions:
-        answer = common.ask(app, NAME, text)
+        answer = common.ask(app, name, text)
         helped = [NamedSentence(one.sentence_id) for one in islice(answer.passages[0].sentences, 1)]
         judges = (f"judge-{number}" for number in range(JUDGES))
         made = [Verdict(query_id=answer.query_id, scope=scope, supporting=helped, judge=one) for one in judges]
         common.judge(app, made, JUDGES)
 
 
-def answer(app: Application, questions: list[str]) -> list[list[tuple[str, float]]]:
+def answer(app: Application, name: str, questions: list[str]) -> list[list[tuple[str, float]]]:
     """Passages and scores of the answers."""
-    answers = [common.ask(app, NAME, text) for text in questions]
+    answers = [common.ask(app, name, text) for text in questions]
     return [[(passage.passage_id, passage.score) for passage in one.passages] for one in answers]
+
+
+def answer_exactly(app: Application, name: str, questions: list[str]) -> list[list[tuple[str, float]]]:
+    """The same, and from now on, as if the collection had no vector indexes; maintenance makes it search them."""
+    with app.database.write() as writer:
+        collections.record_indexed(writer, app.auth.access.scope(name).collection.id, [])
+    return answer(app, name, questions)
 
 
 def count_equal(some: list[list[tuple[str, float]]], others: list[list[tuple[str, float]]]) -> int:
@@ -67,19 +74,18 @@ def count(database: Database, collection_id: int) -> dict[str, int]:
         return {name: reader.scalar(statement.format(name), {"id": collection_id}) for name in names}
 
 
-def move(app: Application, url: str, kills: int, within: tuple[float, float], dice: random.Random) -> None:
-    """Run the command until it ends, the first times killed ``within`` so many seconds."""
-    command = [sys.executable, "-m", "engram.cli", "collection", "move", "-c", NAME, "--to", url, "--json"]
-    for run in range(kills + 1):
+def move(app: Application, name: str, url: str, moments: list[float]) -> None:
+    """Run the command until it ends, first killed after so many seconds each."""
+    command = [sys.executable, "-m", "engram.cli", "collection", "move", "-c", name, "--to", url, "--json"]
+    for run, patience in enumerate((*moments, None), start=1):
         began = time.monotonic()
         with suppress(subprocess.TimeoutExpired):
-            patience = None if run == kills else dice.uniform(*within)
             done = subprocess.run(command, timeout=patience, check=True, stdout=subprocess.PIPE, text=True)
-            print(f"run {run + 1}: ended after {time.monotonic() - began:.0f} s: {done.stdout}", flush=True)
+            print(f"run {run}: ended after {time.monotonic() - began:.0f} s: {done.stdout}", flush=True)
             return
         with app.database.read() as reader:
-            stage = collection_moves.find(reader, NAME, LOCAL.tenant).stage
-        print(f"run {run + 1}: killed after {time.monotonic() - began:.0f} s, {stage or 'not begun'}", flush=True)
+            stage = collection_moves.find(reader, name, LOCAL.tenant).stage
+        print(f"run {run}: killed after {time.monotonic() - began:.0f} s, {stage or 'not begun'}", flush=True)
 
 
 def main() -> None:
@@ -90,35 +96,35 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("--kill-seconds", type=float, nargs=2, default=(5, 60))
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--collection", help="Move this one, which is there, instead of one that is filled.")
     arguments = parser.parse_args()
+    name, dice = arguments.collection or NAME, random.Random(arguments.seed)
     questions = [text for folder in arguments.datasets for text in common.questions(folder)]
-    with common.application(embedder=common.DrawnVectors) as (app, addresses):
-        for folder in arguments.datasets:
+    judged, compared = questions[: arguments.verdicts // JUDGES], questions[-COMPARED:]
+    with common.application(embedder=None if arguments.collection else common.DrawnVectors) as (app, addresses):
+        for folder in () if arguments.collection else arguments.datasets:
             bodies = common.passages(folder, arguments.passages)
-            common.stage(app, NAME, [body | {"id": f"{folder.name}-{body['id']}"} for body in bodies])
+            common.stage(app, name, [body | {"id": f"{folder.name}-{body['id']}"} for body in bodies])
             app.jobs.runner.run_ready()
-        judge(app, questions[: arguments.verdicts // JUDGES])
-        collection = app.auth.access.scope(NAME).collection
-        compared = questions[-COMPARED:]
-        exact = answer(app, compared)  # no vector index is built yet
+        judge(app, name, judged)
+        collection = app.auth.access.scope(name).collection
+        exact = answer_exactly(app, name, compared)
         app.maintenance.indexes.run()
-        indexed, rows = answer(app, compared), count(app.database, collection.id)
+        indexed, rows = answer(app, name, compared), count(app.database, collection.id)
         print(f"{collection.sentence_count} sentences, {rows['feedback_event']} verdicts", flush=True)
         other = make_url(addresses.database_url).set(database=f"other_{uuid.uuid4().hex}")
         with app.database.administer() as administrator:
             administrator.execute(f"CREATE DATABASE {other.database}")
         url = other.render_as_string(hide_password=False)
         migrate(url)
-        move(app, url, arguments.kills, arguments.kill_seconds, random.Random(arguments.seed))
+        move(app, name, url, [dice.uniform(*arguments.kill_seconds) for _ in range(arguments.kills)])
         with closing(Application(app.settings, Servers(url, addresses.redis_url))) as target:
             target.models.embedder, target.models.language = app.models.embedder, app.models.language
-            arrived = target.auth.access.scope(NAME).collection
+            arrived = target.auth.access.scope(name).collection
             same_rows = count(target.database, arrived.id) == rows
-            clean = target.revocation.verification.verify(target.auth.access.scope(NAME)).clean
-            same = count_equal(indexed, answer(target, compared))
-            with target.database.write() as writer:
-                collections.record_indexed(writer, arrived.id, [])
-            same_exact = count_equal(exact, answer(target, compared))
+            clean = target.revocation.verification.verify(target.auth.access.scope(name)).clean
+            same = count_equal(indexed, answer(target, name, compared))
+            same_exact = count_equal(exact, answer_exactly(target, name, compared))
         print(f"rows equal: {same_rows}; verify clean: {clean}; of {len(compared)} answers {same} are equal")
         print(f"searched exactly {same_exact}")
 
