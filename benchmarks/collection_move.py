@@ -61,9 +61,11 @@ def answer_exactly(app: Application, name: str, questions: list[str]) -> list[li
     return answer(app, name, questions)
 
 
-def count_equal(some: list[list[tuple[str, float]]], others: list[list[tuple[str, float]]]) -> int:
-    """Return how many answers are the same."""
-    return sum(one == another for one, another in zip(some, others, strict=True))
+def compare(some: list[list[tuple[str, float]]], others: list[list[tuple[str, float]]]) -> str:
+    """Say how many answers are equal, and which share of the passages that some show the others show as well."""
+    equal = sum(one == another for one, another in zip(some, others, strict=True))
+    shared = sum(len(dict(one).keys() & dict(another)) for one, another in zip(some, others, strict=True))
+    return f"{equal} of {len(some)} answers equal, {shared / sum(map(len, some)):.3f} of their passages"
 
 
 def count(database: Database, collection_id: int) -> dict[str, int]:
@@ -84,8 +86,8 @@ def move(app: Application, name: str, url: str, moments: list[float]) -> None:
             print(f"run {run}: ended after {time.monotonic() - began:.0f} s: {done.stdout}", flush=True)
             return
         with app.database.read() as reader:
-            stage = collection_moves.find(reader, name, LOCAL.tenant).stage
-        print(f"run {run}: killed after {time.monotonic() - began:.0f} s, {stage or 'not begun'}", flush=True)
+            held = collection_moves.find(reader, name, LOCAL.tenant)
+        print(f"run {run}: killed after {time.monotonic() - began:.0f} s, {held and held.stage}", flush=True)
 
 
 def main() -> None:
@@ -123,10 +125,10 @@ def main() -> None:
             arrived = target.auth.access.scope(name).collection
             same_rows = count(target.database, arrived.id) == rows
             clean = target.revocation.verification.verify(target.auth.access.scope(name)).clean
-            same = count_equal(indexed, answer(target, name, compared))
-            same_exact = count_equal(exact, answer_exactly(target, name, compared))
-        print(f"rows equal: {same_rows}; verify clean: {clean}; of {len(compared)} answers {same} are equal")
-        print(f"searched exactly {same_exact}")
+            same = compare(indexed, answer(target, name, compared))
+            same_exact = compare(exact, answer_exactly(target, name, compared))
+        print(f"rows equal: {same_rows}; verify clean: {clean}")
+        print(f"through vector indexes {same}; searched exactly {same_exact}")
 
 
 if __name__ == "__main__":
