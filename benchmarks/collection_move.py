@@ -1,13 +1,13 @@
 """Does a collection survive its move to another database, however often that is killed?
 
     python benchmarks/collection_move.py DATASET_DIR ... [--collection NAME] [--passages N] [--verdicts N]
-        [--kills N] [--kill-seconds FROM TO] [--seed N]
+        [--kills N] [--seed N]
 
 The corpora of the folders (in the layout of BEIR) fill a collection of the configured database, with drawn
 vectors; or NAME is one that is there (`scale.py` makes some). Questions are asked, and each answer is judged by
 twenty judges. Then `engram collection move` moves the collection to a new database on the same server. It is killed
-at random moments and run again until it ends. At last the numbers of rows, a verification and 200 answers are
-compared: answers through vector indexes, which are built anew by chance, and searched exactly.
+at random moments of the move and run again until it ends. At last the numbers of rows, a verification and 200
+answers are compared: answers through vector indexes, which are built anew by chance, and searched exactly.
 """
 
 import argparse
@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 import uuid
-from contextlib import closing, suppress
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 
@@ -35,6 +35,7 @@ from engram.wings.upkeep.storage import collection_moves
 NAME = "moved"
 JUDGES = 20
 COMPARED = 200
+KILL_SECONDS = 3, 25
 
 
 def judge(app: Application, name: str, questions: list[str]) -> None:
@@ -76,18 +77,31 @@ def count(database: Database, collection_id: int) -> dict[str, int]:
         return {name: reader.scalar(statement.format(name), {"id": collection_id}) for name in names}
 
 
+def is_hidden(app: Application, name: str) -> bool:
+    """Whether the move has begun."""
+    with app.database.read() as reader:
+        held = collection_moves.find(reader, name, LOCAL.tenant)
+    return held is not None and held.stage is not None
+
+
 def move(app: Application, name: str, url: str, moments: list[float]) -> None:
-    """Run the command until it ends, first killed after so many seconds each."""
+    """Run the command until it ends, first killed so many seconds after its start or after the move began."""
     command = [sys.executable, "-m", "engram.cli", "collection", "move", "-c", name, "--to", url, "--json"]
     for run, patience in enumerate((*moments, None), start=1):
         began = time.monotonic()
-        with suppress(subprocess.TimeoutExpired):
-            done = subprocess.run(command, timeout=patience, check=True, stdout=subprocess.PIPE, text=True)
-            print(f"run {run}: ended after {time.monotonic() - began:.0f} s: {done.stdout}", flush=True)
-            return
-        with app.database.read() as reader:
-            held = collection_moves.find(reader, name, LOCAL.tenant)
-        print(f"run {run}: killed after {time.monotonic() - began:.0f} s, {held and held.stage}", flush=True)
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+            while patience is not None and running.poll() is None and not is_hidden(app, name):
+                time.sleep(0.2)
+            try:
+                report, _ = running.communicate(timeout=patience)
+            except subprocess.TimeoutExpired:
+                running.kill()
+                print(f"run {run}: killed after {time.monotonic() - began:.0f} s", flush=True)
+                continue
+        if running.returncode:
+            raise SystemExit(f"run {run}: {report}")
+        print(f"run {run}: ended after {time.monotonic() - began:.0f} s: {report}", flush=True)
+        return
 
 
 def main() -> None:
@@ -96,7 +110,6 @@ def main() -> None:
     parser.add_argument("--passages", type=int, help="Only the first N of each; default: all.")
     parser.add_argument("--verdicts", type=int, default=10_000)
     parser.add_argument("--kills", type=int, default=10)
-    parser.add_argument("--kill-seconds", type=float, nargs=2, default=(5, 60))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--collection", help="Move this one, which is there, instead of one that is filled.")
     arguments = parser.parse_args()
@@ -119,7 +132,7 @@ def main() -> None:
             administrator.execute(f"CREATE DATABASE {other.database}")
         url = other.render_as_string(hide_password=False)
         migrate(url)
-        move(app, name, url, [dice.uniform(*arguments.kill_seconds) for _ in range(arguments.kills)])
+        move(app, name, url, [dice.uniform(*KILL_SECONDS) for _ in range(arguments.kills)])
         with closing(Application(app.settings, Servers(url, addresses.redis_url))) as target:
             target.models.embedder, target.models.language = app.models.embedder, app.models.language
             arrived = target.auth.access.scope(name).collection
