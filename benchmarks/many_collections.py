@@ -1,21 +1,24 @@
 """What does a query cost in one of a thousand small collections, and in a large one beside them?
 
-    python benchmarks/many_collections.py DATASET_DIR [--collections N] [--passages N] [--large NAME ...]
+    python benchmarks/many_collections.py DATASET_DIR [--collections N] [--passages N | --source NAME]
+        [--large NAME ...]
 
-The first passages of DATASET_DIR (a BEIR folder) fill a collection, which is asked alone; then it is copied
-inside the database, rows as they are, and every question is asked of another copy, so that none finds the rows
-of its collection at hand. A NAME is a collection that was ingested before (`engram ingest -c NAME
-corpus.jsonl.gz`) or made by `scale.py`, asked without the small ones and beside them; of several the first is
-asked alone as well, and else each question of another. Recall is that of the service's dense search against an
-exact one, of the first ten. Costs are processor time, of this process and of the server's backends; the times
-of the clock are beside them. Of one small collection and of all, what serves all of them is measured too, and the
-rows that a question has Postgres read; and memory once each was asked. The small collections are removed again.
+The first passages of DATASET_DIR (a BEIR folder) fill a collection, or NAME is one that is there. It is asked
+alone; then it is copied inside the database, rows as they are, with the vector indexes that maintenance builds, and
+every question is asked of another copy, so that none finds the rows of its collection at hand. Large ones are
+collections that were ingested before (`engram ingest -c NAME corpus.jsonl.gz`) or made by `scale.py`, asked without
+the small ones and beside them; of several the first is asked alone as well, and else each question of another.
+Recall is that of the service's dense search against an exact one, of the first ten. Costs are processor time, of
+this process and of the server's backends; the times of the clock are beside them. Of one small collection and of
+all, what serves all of them is measured too, and the rows that a question has Postgres read; and memory once each
+was asked. The small collections are removed again.
 """
 
 import argparse
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -139,14 +142,20 @@ def main() -> None:
     parser.add_argument("dataset", type=Path)
     parser.add_argument("--collections", type=int, default=1000)
     parser.add_argument("--passages", type=int, default=100)
+    parser.add_argument("--source", help="Copy this collection, which is there, instead of one that is filled.")
     parser.add_argument("--large", nargs="+", default=[], help="Collections that are there.")
     parser.add_argument("--questions", type=int, default=100)
     arguments = parser.parse_args()
     asked = common.questions(arguments.dataset, arguments.questions)
 
-    with common.application() as (app, _), common.scratch_collection(app) as first:
+    source = arguments.source
+    with (
+        common.application() as (app, _),
+        nullcontext(source) if source else common.scratch_collection(app) as first,
+    ):
         backends = Backends(app)
-        common.fill(app, first, common.passages(arguments.dataset, arguments.passages))
+        if not source:
+            common.fill(app, first, common.passages(arguments.dataset, arguments.passages))
         names = [f"{first}-{number}" for number in range(arguments.collections)]
         large = arguments.large
         rows: list[list[object]] = []
@@ -168,6 +177,7 @@ def main() -> None:
         try:
             copy_collection(app, first, names)
             app.maintenance.statistics.run()
+            app.maintenance.indexes.run()
             step = max(1, len(names) // len(asked))
             measure("a small one, each time another", names[::step])
             if large:

@@ -12,6 +12,8 @@ from engram.core.auth.access_keys import SCOPES
 from engram.core.ranking import exact_search
 from engram.core.ranking.neighbour_vote import NEIGHBOURS
 from engram.services.question import caches, plan
+from engram.storage.corpus import reader_sets
+from engram.storage.database import observe_sql
 from tests.api import operations
 from tests.readers.conftest import Client, Put
 from tests.support import state
@@ -336,22 +338,39 @@ def test_whoever_may_ingest_replaces_what_it_does_not_see(
     assert client().get("/access/quotas").status_code == 403
 
 
-@pytest.mark.parametrize("most", [5_000, 1])
+@pytest.mark.parametrize(("most", "rows", "generation"), [(5_000, 0, 0), (1, 2_500, 0), (1, 2_500, 1), (1, 0, 0)])
 @pytest.mark.parametrize("strategy", ["graph", "dense", "lexical"])
 def test_few_visible_passages_of_an_indexed_collection_are_all_found(
-    put: Put, keyed: Application, client: Client, monkeypatch: pytest.MonkeyPatch, strategy: str, most: int
+    put: Put,
+    keyed: Application,
+    client: Client,
+    monkeypatch: pytest.MonkeyPatch,
+    strategy: str,
+    most: int,
+    rows: int,
+    generation: int,
 ) -> None:
+    """By their ids; more than ``most`` by their sets of readers, also where keys evolved, or by the index."""
     monkeypatch.setattr(plan, "MOST_EXACT", most)
-    name = f"indexed-{strategy}-{most}"
+    monkeypatch.setattr(plan, "ROWS_PER_SEARCH", rows)
+    name = f"indexed-{strategy}-{most}-{rows}-{generation}"
     texts = [f"Marie Curie was born in Warsaw, says witness {number}." for number in range(40)]
     passages = [
         {"id": f"p{number}", "text": text, "readers": ["group:hr" if number % 20 == 3 else "group:it"]}
         for number, text in enumerate(texts)
     ]
-    put(name, *passages)
+    put(name, *passages, {"id": "open", "text": "Marie Curie was born in Warsaw, says everyone."})
     with keyed.database.write() as writer:
-        writer.execute("UPDATE collection SET indexed = '{passage}' WHERE name = %(name)s", {"name": name})
-    assert ask(client("group:hr"), name, arm={"strategy": strategy}, collapse_duplicates=False) == {"p3", "p23"}
+        writer.execute(
+            "UPDATE collection SET indexed = '{passage}', key_generation = %(generation)s WHERE name = %(name)s",
+            {"name": name, "generation": generation},
+        )
+    sent: list[str] = []
+    with observe_sql(lambda _connection, text, _parameters: sent.append(text)):
+        found = ask(client("group:hr"), name, arm={"strategy": strategy}, collapse_duplicates=False)
+    assert found == {"p3", "p23", "open"}
+    by_sets = strategy != "lexical" and most == 1 and rows > 0
+    assert any(reader_sets.PASSAGES_OF_CALLER in text for text in sent) == by_sets
 
 
 def test_whom_a_frontend_asks_for_is_a_principal_that_can_be_erased(

@@ -43,6 +43,8 @@ from engram.telemetry.stages import milliseconds, stage
 
 MOST_EXACT = 5_000
 """Passages that a caller sees, or a filter leaves, up to which they are searched exactly, index or none."""
+ROWS_PER_SEARCH = 2_500
+"""Passages that are compared in the time in which an index finds the nearest hundred, where all are seen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -382,8 +384,8 @@ class QueryPlanner:
     def _narrow(self, plan: QueryPlan) -> QueryPlan:
         """Have few passages searched exactly, those that the caller sees or the filter leaves.
 
-        An index would find others, and drop them. Row security keeps callers who do not see all from the index of
-        metadata, so their filters choose nothing.
+        More that the caller sees too, if they are few of all. An index would find others, and drop them. Row
+        security keeps callers who do not see all from the index of metadata, so their filters choose nothing.
         """
         focus, collection = plan.focus, plan.collection
         sees_all = tenancy.get_visibility().readers is None
@@ -394,8 +396,9 @@ class QueryPlanner:
                 few = passages_by_key.list_few_matching(reader, collection, focus.filter, MOST_EXACT)
             else:
                 few = reader_sets.list_visible(reader, collection.id, MOST_EXACT)
-        if few is None:
-            return plan
+            if few is None:
+                by_readers = not sees_all and reader_sets.sees_small_share(reader, collection, ROWS_PER_SEARCH)
+                return replace(plan, focus=replace(focus, by_readers=by_readers))
         among = few if focus.among is None else sorted(set(few).intersection(focus.among))
         return replace(plan, focus=replace(focus, among=among))
 

@@ -17,6 +17,15 @@ from engram.storage.row_lookups import WANTED_IDS, join_by_index
 
 Readers = tuple[str, ...]
 """In order, each once."""
+SETS_OF_CALLER = "(SELECT nullif(current_setting('engram.reader_sets', true), '')::bigint[])::bigint[]"
+"""SQL for the sets whose passages the caller sees besides those for everyone; null for one who sees all."""
+PASSAGES_OF_CALLER = f"""(
+    SELECT p.* FROM passage p WHERE p.collection_id = %(collection)s AND p.reader_set_id IS NULL
+    UNION ALL
+    SELECT p.* FROM unnest({SETS_OF_CALLER}) AS own(id)
+    {join_by_index("passage p", "p.reader_set_id = own.id")}
+)"""
+"""SQL for the passages that a caller with readers sees, without a look at those that are hidden."""
 
 
 def make(writer: Writer, collection_id: int, lists: Iterable[Readers]) -> dict[Readers, int]:
@@ -108,19 +117,37 @@ def load(reader: Reader, collection_id: int, passages: Sequence[int]) -> dict[in
 def list_visible(reader: Reader, collection_id: int, most: int) -> list[int] | None:
     """Passages that the caller sees, in id order; None if they are more than ``most``."""
     row = reader.row(
-        """
+        f"""
         SELECT array_send(array_agg(id ORDER BY id)) AS ids FROM (
             (SELECT id FROM passage WHERE collection_id = %(collection)s AND reader_set_id IS NULL LIMIT %(limit)s)
             UNION ALL
-            (SELECT id FROM passage WHERE collection_id = %(collection)s AND reader_set_id = ANY (
-                (SELECT nullif(current_setting('engram.reader_sets', true), '')::bigint[])::bigint[]
-            ) LIMIT %(limit)s)
+            (SELECT id FROM passage WHERE collection_id = %(collection)s
+                AND reader_set_id = ANY ({SETS_OF_CALLER}) LIMIT %(limit)s)
         ) AS seen
         """,
         {"collection": collection_id, "limit": most + 1},
     )
     ids: list[int] = decode_column(row.ids, np.int64).tolist()
     return ids if len(ids) <= most else None
+
+
+def sees_small_share(reader: Reader, collection: Collection, rows_per_search: int) -> bool:
+    """Whether to search all ``collection.passage_count`` passages that the caller sees is cheaper than an index.
+
+    A search through the index meets more hidden entries the fewer of all the caller sees. Not on a cluster.
+
+    Args:
+        rows_per_search: passages that are compared in the time of a search by an index, where all are seen.
+    """
+    return not reader.distributed and bool(
+        reader.scalar(
+            """
+            SELECT passage_count * %(rows)s::float8 >= %(seen)s::float8 * %(seen)s::float8
+            FROM collection WHERE id = %(collection)s
+            """,
+            {"collection": collection.id, "seen": collection.passage_count, "rows": rows_per_search},
+        )
+    )
 
 
 def list_of_siblings(reader: Reader, collection_id: int, external_id: str, source: str | None) -> list[Readers]:

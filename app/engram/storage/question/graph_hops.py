@@ -55,25 +55,26 @@ _LINKED = """
     ORDER BY l.sentence_id LIMIT %(hub_limit)s
 """
 
-# The same in a large collection. Whether an entity is a hub is told by whether it has one sentence more.
+# The same in a large collection. Whether an entity is a hub is told by whether it has one sentence more. Its
+# sentences are read once: a caller who sees few has many passed over.
 _ACTIVE_NEAR = f"""
     active AS MATERIALIZED (
-        SELECT given.*, (
+        SELECT given.*, found.sentences, cardinality(found.sentences) > %(hub)s AS hub
+        FROM {{given}} CROSS JOIN LATERAL (SELECT ARRAY(
             SELECT l.sentence_id FROM entity_sentence l
             WHERE l.collection_id = %(collection)s AND l.entity_id = given.entity_id
-            ORDER BY l.sentence_id OFFSET %(hub)s LIMIT 1
-        ) IS NOT NULL AS hub
-        FROM {{given}}
+            ORDER BY l.sentence_id LIMIT %(hub)s + 1
+        ) AS sentences OFFSET 0) AS found
     ), nearby AS MATERIALIZED (
         SELECT l.entity_id, l.sentence_id
         FROM {{near}} {join_by_index("entity_sentence l", "l.passage_id = wanted.id")}
         WHERE (l.entity_id IN (SELECT entity_id FROM active WHERE hub)) IS TRUE
     )
 """
-_LINKED_NEAR = f"""
-    ({_LINKED.replace("%(hub_limit)s", "CASE WHEN active.hub THEN 0 ELSE %(hub_limit)s END")})
+_LINKED_NEAR = """
+    (SELECT l.sentence_id FROM unnest(active.sentences) AS l(sentence_id) {in_scope} WHERE NOT active.hub)
     UNION ALL
-    (SELECT l.sentence_id FROM nearby l {{in_scope}} WHERE l.entity_id = active.entity_id
+    (SELECT l.sentence_id FROM nearby l {in_scope} WHERE l.entity_id = active.entity_id
      ORDER BY l.sentence_id LIMIT %(hub_limit)s)
 """
 HUB_THRESHOLD = 50

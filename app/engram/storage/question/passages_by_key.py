@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from engram.core.text.temporal import agreement
 from engram.storage.column_parameters import decode_column, decode_vectors, integers, vectors
 from engram.storage.corpus.collections import Collection
+from engram.storage.corpus.reader_sets import PASSAGES_OF_CALLER
 from engram.storage.database import Reader
 from engram.storage.half_vectors import halve
 from engram.storage.question.graph_hops import DAYS
@@ -51,7 +52,7 @@ _NEAREST_EVOLVED = f"""
 # NOT IN is answered from a hash table of ids, whatever the planner thinks of their number. Vectors are compared
 # where they are read: to move them takes as long as all else takes.
 _EXACT_EVOLVED = f"""
-    SELECT p.id, -(p.embedding <#> {_HALVED}) AS similarity, p.title FROM passage p
+    SELECT p.id, -(p.embedding <#> {_HALVED}) AS similarity, p.title FROM {{source}} p
     WHERE p.collection_id = %(collection)s {{scope}}
       AND p.id NOT IN (SELECT passage_id FROM passage_key WHERE collection_id = %(collection)s)
     UNION ALL {{evolved}}
@@ -164,19 +165,21 @@ def list_few_matching(
 def build_nearest_query(focus: Focus, count: str = "%(limit)s") -> str:
     """The statement of the ``count`` passages whose keys are nearest, best first: id, similarity and title."""
     scope = f"AND {focus.passage_condition}" if focus.is_narrowed else ""
-    exact = focus.limits.exact or focus.among is not None  # an index may pass over all that are given
+    # An index may pass over all that are given.
+    exact = focus.limits.exact or focus.by_readers or focus.among is not None
+    source = PASSAGES_OF_CALLER if focus.by_readers else "passage"
     near = nearness(focus.collection, "passage", "embedding", _SOUGHT, exact=exact, alias="p.")
     if not focus.evolved:
         return f"""
             SELECT id, -distance AS similarity, title FROM (
-                SELECT p.id, {near.distance} AS distance, p.title FROM passage p
+                SELECT p.id, {near.distance} AS distance, p.title FROM {source} p
                 WHERE {near.rows} {scope} ORDER BY {near.order} LIMIT {count}
             ) AS nearest ORDER BY distance
         """
     first = "" if scope else f"ORDER BY similarity DESC LIMIT {count}"
     evolved = _NEAREST_EVOLVED.format(scope=scope, first=first)
     if exact or "passage" not in focus.collection.indexed:
-        return _EXACT_EVOLVED.format(scope=scope, evolved=evolved, count=count)
+        return _EXACT_EVOLVED.format(source=source, scope=scope, evolved=evolved, count=count)
     return _INDEXED_EVOLVED.format(scope=scope, evolved=evolved, rows=near.rows, order=near.order, count=count)
 
 

@@ -39,6 +39,7 @@ class Focus:
         filter: only passages that meet this; None for all.
         among: only these passages; None for all.
         without: none of these passages.
+        by_readers: search exactly what the caller's sets of readers lead to, index or none.
         intervals: the intervals its time constraint names; none for a question that names none.
         key_vector: what passage keys are compared with, (d,), where the question was expanded or a taught encoder
             embedded it; None for ``vector``.
@@ -54,6 +55,7 @@ class Focus:
     filter: PassageCondition | None = None
     among: Sequence[int] | None = None
     without: Sequence[int] = ()
+    by_readers: bool = False
     intervals: tuple[TimeExpression, ...] = ()
     key_vector: Vector | None = None
 
