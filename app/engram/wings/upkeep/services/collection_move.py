@@ -162,7 +162,7 @@ class CollectionMoveService:
                     raise ConflictError(
                         f"Another principal than {key['name']!r} judges as {key['judge']!r} in the other database."
                     )
-            return collection_moves.write_keys(writer, keys)
+            return sum(collection_moves.write_key(writer, key) for key in keys)
 
     def _check_places(self) -> None:
         identities = set()

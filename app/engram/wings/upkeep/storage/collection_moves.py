@@ -5,7 +5,7 @@ readers, since a caller's sets are looked up over all collections of its tenant.
 other database.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,7 @@ SET_SEQUENCE = "reader_set_id_seq"
 """Sequence of the ids of sets of readers."""
 _NOT_TAKEN = ("id", "deleted_at", "move", "indexed", "index_recall")
 """Columns of ``collection`` that belong to the database it is in."""
+_KEY_COLUMNS = [column.name for column in metadata.tables["access_key"].columns if column.name != "id"]
 _LOCK_MS = 500
 _REFUSE = f"""
     CREATE OR REPLACE FUNCTION refuse_moving_row() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -317,27 +318,26 @@ def stay(writer: Writer, collection_id: int) -> None:
 
 
 def read_keys(reader: Reader, tenant: str) -> list[dict[str, Any]]:
-    """Read the tenant's access keys that count."""
+    """Read the tenant's access keys that count: columns but the id."""
     rows = reader.rows(
-        """
-        SELECT to_jsonb(k) - 'id' AS key FROM access_key k
+        f"""
+        SELECT {", ".join(_KEY_COLUMNS)} FROM access_key
         WHERE tenant = %(tenant)s AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now()) ORDER BY id
         """,
         {"tenant": tenant},
     )
-    return [row.key for row in rows]
+    return [row._asdict() for row in rows]
 
 
-def write_keys(writer: Writer, keys: Sequence[Mapping[str, Any]]) -> int:
-    """Write access keys that are not there; their number."""
-    columns = ", ".join(column.name for column in metadata.tables["access_key"].columns if column.name != "id")
+def write_key(writer: Writer, key: Mapping[str, Any]) -> int:
+    """Write an access key unless it is there; how many were written."""
+    values = ", ".join(f"%({name})s" for name in _KEY_COLUMNS)
     return writer.execute(
         f"""
-        INSERT INTO access_key ({columns})
-        SELECT {columns} FROM jsonb_populate_recordset(NULL::access_key, %(keys)s)
+        INSERT INTO access_key ({", ".join(_KEY_COLUMNS)}) VALUES ({values})
         ON CONFLICT (digest) DO NOTHING
         """,
-        {"keys": Jsonb([dict(key) for key in keys])},
+        {**key, "scopes": Jsonb(key["scopes"])},
     )
 
 
