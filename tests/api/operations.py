@@ -43,6 +43,7 @@ RACES = {
     ("POST", "/api/v1/files/", 404),
     ("POST", "/api/v1/files/", 501),
     ("POST", "/api/v1/knowledge/{name}/reset", 409),
+    ("POST", "/api/v1/knowledge/{name}/sync/cleanup", 409),
     ("POST", "/access/keys", 409),
     ("POST", "/access/keys/{key_id}/rotate", 409),
     ("DELETE", "/collections/{name}/principals/{principal}", 409),
