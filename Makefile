@@ -55,7 +55,6 @@ check: develop
 	@MYPYPATH=benchmarks $(BIN)/mypy --explicit-package-bases benchmarks/*.py benchmarks/soak
 	@$(BIN)/lint-imports
 	@$(BIN)/engram openapi --check
-	@$(BIN)/python migrations/schema.py --check
 	@$(BIN)/python docs/settings.py --check
 	@$(BIN)/python deploy/version.py --check
 	@$(BIN)/python deploy/sbom.py --check
@@ -69,7 +68,6 @@ format: develop
 
 docs: develop
 	@$(BIN)/engram openapi
-	@$(BIN)/python migrations/schema.py
 	@$(BIN)/python docs/settings.py
 	@$(BIN)/python docs/routes.py
 	@ENGRAM_WINGS=none $(BIN)/pytest -q --of core tests/storage/test_statements.py --write-statements

@@ -1,4 +1,4 @@
--- The first schema: what revision 2026.11 creates. Generated from the tables in app/engram by `make docs`.
+-- The first schema: what revision 2026.11 creates. It stays as it is: later revisions change what it made.
 -- Rules that hold of every table are in `rules.py`.
 
 CREATE SEQUENCE feedback_applied;
@@ -191,7 +191,6 @@ CREATE TABLE document (
     writing_job UUID,
     pages INTEGER,
     notes JSONB DEFAULT '[]' NOT NULL,
-    titled_by_name BOOLEAN,
     imported_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
     valid_from DATE,
     dated_by TEXT,
@@ -217,7 +216,6 @@ COMMENT ON COLUMN document.folder IS 'The folder that it was imported from; null
 COMMENT ON COLUMN document.digest IS 'Hash of the file, by which the importer knows it again.';
 COMMENT ON COLUMN document.writing_job IS 'Job that has yet to write passages of it; null: all are written.';
 COMMENT ON COLUMN document.notes IS 'How it was read and what was left out.';
-COMMENT ON COLUMN document.titled_by_name IS 'Whether the titles of all passages are its file''s name, or of none.';
 COMMENT ON COLUMN document.valid_from IS 'Since when it holds; null: nothing tells it.';
 COMMENT ON COLUMN document.dated_by IS 'What tells valid_from; hand: a person said it.';
 COMMENT ON COLUMN document.valid_until IS 'Its last day; null: none is stated.';
@@ -899,7 +897,7 @@ CREATE TABLE ingest_document (
 );
 COMMENT ON TABLE ingest_document IS 'Documents that a job has whole; one leaves in the transaction that prepares its replacement.';
 COMMENT ON COLUMN ingest_document.missing IS 'The importer no longer has it; another document may be its new version.';
-COMMENT ON COLUMN ingest_document.description IS 'What its importer says of it.';
+COMMENT ON COLUMN ingest_document.description IS 'Its folder, digest, pages and notes.';
 
 CREATE TABLE ingest_error (
     collection_id BIGINT NOT NULL,

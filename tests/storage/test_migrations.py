@@ -18,8 +18,8 @@ from tests.support import catalog, releases
 NEXT_REVISION = """
 from alembic import op
 
-revision, down_revision, branch_labels, depends_on = "next", "2026.11", None, None
-oldest_code = "2026.11"
+revision, down_revision, branch_labels, depends_on = "next", "2026.12", None, None
+oldest_code = "2026.12"
 
 
 def upgrade() -> None:
@@ -108,7 +108,7 @@ def test_naming_an_earlier_revision_goes_back_to_it(
     monkeypatch.setattr(engram.migrations, "__file__", releases.add_revisions(tmp_path, NEXT_REVISION))
     assert migrate(empty_database) == "next"
     assert table_names(engine) == {*metadata.tables, "note"}
-    assert migrate(empty_database, "2026.11") == "2026.11"
+    assert migrate(empty_database, "2026.12") == "2026.12"
     assert table_names(engine) == set(metadata.tables)
     assert migrate(empty_database, "+1") == "next"
 

@@ -59,7 +59,7 @@ def test_the_earlier_version_serves_and_starts_until_the_schema_contracts(
             return rounds
 
         revisions = [
-            REVISION.format(name="expanded", before="2026.11", oldest="2026.11", statements=EXPAND),
+            REVISION.format(name="expanded", before="2026.12", oldest="2026.12", statements=EXPAND),
             REVISION.format(name="contracted", before="expanded", oldest="expanded", statements=CONTRACT),
         ]
         assert stand(services.database) == "current"  # by the revisions that this version knows
@@ -84,7 +84,7 @@ def test_the_earlier_version_serves_and_starts_until_the_schema_contracts(
 def test_a_version_does_not_start_before_its_migration(
     addresses: Servers, application: Application, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(schema_standing, "_revisions", lambda: ("expanded", frozenset({"2026.11", "expanded"})))
+    monkeypatch.setattr(schema_standing, "_revisions", lambda: ("expanded", frozenset({"2026.12", "expanded"})))
     refused = pytest.raises(ConfigurationError, match="`engram migrate` brings it there")
     with application_on(addresses, settings, application) as services, refused:
         services.startup.check_encoders()

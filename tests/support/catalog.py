@@ -3,7 +3,8 @@
 import psycopg
 from sqlalchemy.engine import make_url
 
-from engram.migrations import rules, schema
+from engram.migrations import rules
+from tests.support import defined_schema
 from tests.support.databases import new_database
 
 _OURS = "t.relnamespace = 'public'::regnamespace AND t.relname <> 'alembic_version' AND NOT t.relispartition"
@@ -68,7 +69,7 @@ def describe_tables(url: str) -> list[str]:
         plain = make_url(empty).set(drivername="postgresql").render_as_string(hide_password=False)
         with psycopg.connect(plain) as connection:
             connection.execute("CREATE EXTENSION vector")
-            connection.execute(schema.render().encode())
+            connection.execute(defined_schema.render().encode())
             for rule in rules.EVERY_TABLE:
                 connection.execute(rule.encode())
         return describe_database(empty)

@@ -2,8 +2,7 @@
 
 Tables of wings are in the same metadata, once the wings are loaded (``composition.wings``).
 
-``migrations/schema.py`` writes the SQL of the first revision from it.
-A test compares the tables with a migrated database.
+``migrations/versions`` brings databases there; a test compares the tables with a migrated one.
 
 ``collection_id`` leads every primary key and every foreign key, so no statement crosses collections.
 Vectors are stored MAIN: a hop reads them by the hundred and must not follow TOAST pointers, as it does for vectors

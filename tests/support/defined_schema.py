@@ -1,10 +1,7 @@
-"""Writes schema.sql from the tables of the core and the wings; with --check only says whether it is up to date."""
+"""The schema that the tables of the core and the wings define, as SQL."""
 
-import argparse
 import re
-import sys
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 from sqlalchemy import Table
 from sqlalchemy.dialects.postgresql.base import PGDialect
@@ -21,11 +18,6 @@ from sqlalchemy.schema import (
 from engram.composition.wings import load_tables
 from engram.storage.tables import list_sequences, metadata
 
-TARGET = Path(__file__).with_suffix(".sql")
-HEADER = """\
--- The first schema: what revision 2026.11 creates. Generated from the tables in app/engram by `make docs`.
--- Rules that hold of every table are in `rules.py`.
-"""
 FIRST_TENANT = """\
 -- The tenant of requests without a key
 
@@ -49,7 +41,6 @@ def render() -> str:
         for key in sorted(table.foreign_key_constraints, key=lambda key: str(key.name))
     ]
     parts = [
-        HEADER,
         _join(sequences),
         *(_join(_list_statements(table)) for table in tables),
         "-- References\n",
@@ -82,18 +73,3 @@ def _compile(statement: ExecutableDDLElement) -> str:
 
 def _join(statements: Iterable[str]) -> str:
     return "".join(f"{statement};\n" for statement in statements)
-
-
-def main() -> None:
-    """Write the file, or compare it with the tables."""
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--check", action="store_true", help="only say whether the file is up to date")
-    schema = render()
-    if not options.parse_args().check:
-        TARGET.write_text(schema, encoding="utf-8")
-    elif TARGET.read_text(encoding="utf-8") != schema:
-        sys.exit(f"out of date, run `make docs`: {TARGET.name}")
-
-
-if __name__ == "__main__":
-    main()
