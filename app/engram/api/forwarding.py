@@ -33,6 +33,7 @@ TIMEOUT = httpx.Timeout(600.0, connect=5.0)
 MOST_KEPT_BYTES = 256 * 1024
 """Of a body that is not JSON: a form names its collection before its file, other bodies do not name it."""
 DESCRIPTION_TIMEOUT = httpx.Timeout(5.0)
+"""A list of collections waits no longer for each API."""
 _PASSED_ON = (
     "accept",
     "accept-encoding",
@@ -157,11 +158,12 @@ class Forwarding:
             Name -> what ``GET /collections/{name}`` says; None: its API is out of reach. Left out are collections
             that the caller may not read, and all of them if another API asks, which knows its own.
         """
-        asked = routes if self._can_send(request) else {}
-        answers = await asyncio.gather(*(self._describe(request, *route) for route in asked.items()))
+        if not self._can_send(request):
+            return {}
+        answers = await asyncio.gather(*(self._describe(request, *route) for route in routes.items()))
         return {
             name: description
-            for name, (status, description) in zip(asked, answers, strict=True)
+            for name, (status, description) in zip(routes, answers, strict=True)
             if status not in _NOT_FOR_CALLER
         }
 

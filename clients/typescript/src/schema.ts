@@ -2511,7 +2511,7 @@ export interface components {
             } | null;
             /**
              * Include
-             * @description 'sentences': all sentences of each passage; 'entities'; 'trace'; 'context': what stands around each passage in its document; 'sufficiency_level'; nothing is withheld for it.
+             * @description 'sentences': all sentences of each passage; 'entities'; 'trace'; 'context': what stands around each passage in its document; 'sufficiency_level': the level of 'auto', which then withholds nothing.
              */
             include?: ("sentences" | "entities" | "trace" | "context" | "sufficiency_level")[];
             /**
@@ -4132,7 +4132,7 @@ export interface components {
              * @description With what probability the first five passages hold all the evidence (docs/ranking.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
              */
             sufficiency?: number | null;
-            /** @description The level of min_sufficiency 'auto'. Null if the query asked for neither. */
+            /** @description The level of min_sufficiency 'auto'. Null if the query did not ask for it. */
             sufficiency_level?: components["schemas"]["SufficiencyLevelOut"] | null;
             timings: components["schemas"]["TimingsOut"];
             trace?: components["schemas"]["TraceOut"] | null;
@@ -6010,7 +6010,7 @@ export interface components {
             } | null;
             /**
              * Include
-             * @description 'sentences': all sentences of each passage; 'entities'; 'trace'; 'context': what stands around each passage in its document; 'sufficiency_level'; nothing is withheld for it.
+             * @description 'sentences': all sentences of each passage; 'entities'; 'trace'; 'context': what stands around each passage in its document; 'sufficiency_level': the level of 'auto', which then withholds nothing.
              */
             include?: ("sentences" | "entities" | "trace" | "context" | "sufficiency_level")[];
             /**
@@ -7878,7 +7878,7 @@ export interface components {
             } | null;
             /**
              * Include
-             * @description 'sentences': all sentences of each passage; 'entities'; 'trace'; 'context': what stands around each passage in its document; 'sufficiency_level'; nothing is withheld for it.
+             * @description 'sentences': all sentences of each passage; 'entities'; 'trace'; 'context': what stands around each passage in its document; 'sufficiency_level': the level of 'auto', which then withholds nothing.
              */
             include?: ("sentences" | "entities" | "trace" | "context" | "sufficiency_level")[];
             /**
@@ -8005,7 +8005,7 @@ export interface components {
              * @description With what probability the first five passages hold all the evidence (docs/ranking.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
              */
             sufficiency?: number | null;
-            /** @description The level of min_sufficiency 'auto'. Null if the query asked for neither. */
+            /** @description The level of min_sufficiency 'auto'. Null if the query did not ask for it. */
             sufficiency_level?: components["schemas"]["SufficiencyLevelOut"] | null;
             timings: components["schemas"]["TimingsOut"];
             trace?: components["schemas"]["TraceOut"] | null;

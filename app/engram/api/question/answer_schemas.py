@@ -171,7 +171,7 @@ class QueryOut(ResponseModel):
         description="Whether passages are withheld because sufficiency is below the query's min_sufficiency.",
     )
     sufficiency_level: SufficiencyLevelOut | None = Field(
-        default=None, description="The level of min_sufficiency 'auto'. Null if the query asked for neither."
+        default=None, description="The level of min_sufficiency 'auto'. Null if the query did not ask for it."
     )
     trace_id: str | None = Field(
         default=None, description="The trace that the query belongs to, as its caller named it."

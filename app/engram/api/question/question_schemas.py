@@ -151,7 +151,7 @@ class QueryIn(Model):
         max_length=10,
         description=(
             "'sentences': all sentences of each passage; 'entities'; 'trace'; 'context': what stands around each "
-            "passage in its document; 'sufficiency_level'; nothing is withheld for it."
+            "passage in its document; 'sufficiency_level': the level of 'auto', which then withholds nothing."
         ),
     )
     context: ContextIn | None = Field(

@@ -3992,7 +3992,7 @@ class EpisodeOut(Struct):
     """
     sufficiency_level: SufficiencyLevelOut | None = None
     """
-    The level of min_sufficiency 'auto'. Null if the query asked for neither.
+    The level of min_sufficiency 'auto'. Null if the query did not ask for it.
     """
     trace: TraceOut | None = None
     trace_id: str | None = None
@@ -4068,7 +4068,7 @@ class QueryOut(Struct):
     """
     sufficiency_level: SufficiencyLevelOut | None = None
     """
-    The level of min_sufficiency 'auto'. Null if the query asked for neither.
+    The level of min_sufficiency 'auto'. Null if the query did not ask for it.
     """
     trace: TraceOut | None = None
     trace_id: str | None = None

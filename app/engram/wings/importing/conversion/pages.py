@@ -222,7 +222,7 @@ class _PageConverter:
             self._walk(node)
 
     def _number(self, item: Any) -> str:
-        """What a browser shows before an item of a list that counts upwards in figures; otherwise nothing."""
+        """Return what a browser shows before an item, if its list counts upwards in figures; else nothing."""
         above = item.parent
         is_lettered = any("alpha" in one or "roman" in one for one in above.get("class", ()))  # by docutils
         if not self._numbered or is_lettered or above.get("type", "1") != "1" or above.has_attr("reversed"):
